@@ -1,0 +1,1 @@
+"""The Hydra config tree: data files only."""
