@@ -146,11 +146,8 @@ def test_F24_refresh_after_prepare_gives_the_authored_state(make_world, tmp_path
     for i in range(3):
         place = torch.tensor([[0.1, -0.3, 1.3 + 0.1 * i], [0.7, 0.9, 0.25]])
         assert torch.equal(root[2 * i : 2 * i + 2, :3], place)
-        arm_at = place[0]
-        bodies = torch.stack([
-            arm_at, arm_at + torch.tensor([0.0, 0.0, 0.5]), arm_at + torch.tensor([0.5 * x, 0.5 * y, 0.5]), place[1]
-        ])  # fmt: skip
-        assert torch.allclose(body[4 * i : 4 * i + 4, :3], bodies, atol=1e-6)
+        links = place[0] + torch.tensor([[0.0, 0.0, 0.0], [0.0, 0.0, 0.5], [0.5 * x, 0.5 * y, 0.5]])
+        assert torch.allclose(body[4 * i : 4 * i + 4, :3], torch.cat([links, place[1:]]), atol=1e-6)
     assert torch.allclose(root[:, 3:7], torch.tensor(yaw), atol=1e-6)
     assert torch.allclose(body[:, 3:7], torch.tensor(yaw), atol=1e-6)
     assert root[:, 7:].abs().max().item() == 0.0
