@@ -30,14 +30,14 @@ class Shape:
     """One collision shape, placed in the frame of its body."""
 
     kind: str
-    """sphere, capsule, cylinder, box, hull (convex), trimesh (as it is, static only) or decomposition (to be cut into hulls)."""
+    """sphere, capsule, cylinder, box, hull (convex), trimesh (static only) or decomposition (to be cut into hulls)."""
     name: str
     pos: Array = field(default_factory=spatial.zero3)
     """(3,) of the shape's frame in the body frame."""
     quat: Array = field(default_factory=spatial.identity_quat)
     """(4,) of the shape's frame in the body frame."""
     size: tuple[float, ...] = ()
-    """sphere (radius,); capsule and cylinder (radius, half length without caps) along local z; box (half extents x3); mesh ()."""
+    """sphere (radius,); capsule and cylinder (radius, half length without caps) along local z; box half extents (3)."""
     mesh: tuple[Array, np.ndarray] | None = None
     """(vertices (V, 3), triangles (T, 3) of vertex indices) of hull, trimesh and decomposition."""
     friction: float = 1.0
@@ -186,7 +186,7 @@ class Asset:
 
     @cached_property
     def joint_names(self) -> list[str]:
-        """Name of the inbound joint of bodies 1, 2, ...: fixed ones included, the first hinge where a body has several."""
+        """Names of the inbound joints of bodies 1, 2, ..., fixed ones too; the first hinge where a body has several."""
         return [body.joints[0].name for body in self.bodies if body.joints]
 
     @cached_property

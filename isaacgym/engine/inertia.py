@@ -115,9 +115,7 @@ def of_mesh(vertices: Array, triangles: np.ndarray, density: float) -> MassPrope
     return MassProperties(mass, com + centre, mass * (np.trace(second) * np.eye(3) - second))
 
 
-def of_shape(
-    kind: str, size: Sequence[float], mesh: tuple[Array, np.ndarray] | None, density: float
-) -> MassProperties:
+def of_shape(kind: str, size: Sequence[float], mesh: tuple[Array, np.ndarray] | None, density: float) -> MassProperties:
     """Mass properties of a collision shape (see asset.Shape) in its own frame."""
     if kind == "sphere":
         return of_sphere(size[0], density)
@@ -134,7 +132,7 @@ def of_shape(
 
 def principal_moments(tensor: Array) -> Array:
     """Moments (3,) of an inertia tensor, ascending."""
-    return np.linalg.eigvalsh((tensor + tensor.T) / 2)
+    return np.asarray(np.linalg.eigvalsh((tensor + tensor.T) / 2), dtype=np.float64)
 
 
 def breaks_triangle_rule(tensor: Array) -> bool:
