@@ -1,0 +1,279 @@
+"""Typed settings of the learner, read from rl_games' `params` tree (algo, model, network, config)."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+ACTIVATIONS = ("elu", "relu", "tanh", "selu", "gelu", "silu", "swish", "sigmoid", "softplus")
+INITIALIZERS = ("default", "const_initializer", "orthogonal_initializer")
+LR_SCHEDULES = ("adaptive", "linear", "constant")
+
+# Keys of the IsaacGymEnvs tree that other parts decide (names, devices, printing, the player's flags).
+_DECIDED_ELSEWHERE = frozenset(
+    ("name", "full_experiment_name", "env_name", "num_actors", "multi_gpu", "print_stats", "device", "device_name")
+    + ("player", "train_dir", "ppo")
+)
+_RENAMED = {"seq_len": "seq_length"}
+
+
+class ConfigError(ValueError):
+    """The settings cannot be used; the message is one line that names the key."""
+
+
+@dataclass(frozen=True)
+class RewardShaper:
+    """Reward used for learning: clip((reward + shift_value) * scale_value, min_val, max_val)."""
+
+    scale_value: float = 1.0
+    shift_value: float = 0.0
+    min_val: float = -math.inf
+    max_val: float = math.inf
+
+
+@dataclass(frozen=True)
+class Initializer:
+    """Weight initialiser; `default` keeps torch's own, biases always start at 0."""
+
+    name: str = "default"
+    val: float = 0.0
+    gain: float = 1.0
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """Shape of the actor-critic."""
+
+    units: tuple[int, ...] = (256, 128, 64)
+    activation: str = "elu"
+    separate: bool = False
+    initializer: Initializer = field(default_factory=Initializer)
+    mu_init: Initializer = field(default_factory=Initializer)
+    sigma_init: Initializer = field(default_factory=lambda: Initializer("const_initializer"))
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Everything the trainer needs; names are rl_games' where rl_games has them."""
+
+    learning_rate: float
+    horizon_length: int
+    mini_epochs: int
+    minibatch_size: int | None = None
+    minibatch_size_per_env: int | None = None
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+
+    # Returns and advantages
+    gamma: float = 0.99
+    tau: float = 0.95
+    value_bootstrap: bool = True
+    reward_shaper: RewardShaper = field(default_factory=RewardShaper)
+    normalize_input: bool = True
+    normalize_value: bool = True
+    normalize_advantage: bool = True
+    clip_actions: bool = True
+
+    # Losses
+    e_clip: float = 0.2
+    clip_value: bool = True
+    critic_coef: float = 2.0
+    entropy_coef: float = 0.0
+    bounds_loss_coef: float = 0.0
+
+    # Optimiser and its rate
+    lr_schedule: str = "constant"
+    schedule_type: str = "legacy"
+    kl_threshold: float = 0.008
+    kl_reference: str = "previous_visit"
+    kl_estimator: str = "rl_games"
+    min_lr: float = 1e-6
+    max_lr: float = 1e-2
+    truncate_grads: bool = False
+    grad_norm: float = 1.0
+    weight_decay: float = 0.0
+    shuffle: str = "none"
+    micro_batch_size: int | None = None
+
+    # Length of the run, statistics, files
+    max_epochs: int = -1
+    max_frames: int = -1
+    score_to_win: float = math.inf
+    games_to_track: int = 100
+    save_best_after: int = 100
+    save_frequency: int = 0
+    keep_last: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check values and combinations."""
+        _require(
+            self.minibatch_size is not None or self.minibatch_size_per_env is not None,
+            "minibatch_size (or minibatch_size_per_env) is missing",
+        )
+        for name in (
+            "horizon_length",
+            "mini_epochs",
+            "minibatch_size",
+            "minibatch_size_per_env",
+            "micro_batch_size",
+            "games_to_track",
+            "keep_last",
+        ):
+            value = getattr(self, name)
+            _require(value is None or value >= 1, f"{name} must be at least 1, got {value}")
+        for name in ("learning_rate", "kl_threshold", "e_clip", "grad_norm", "min_lr", "max_lr"):
+            _require(getattr(self, name) > 0, f"{name} must be above 0, got {getattr(self, name)}")
+        for name in ("gamma", "tau"):
+            _require(0.0 <= getattr(self, name) <= 1.0, f"{name} must be in [0, 1], got {getattr(self, name)}")
+        _one_of("lr_schedule", self.lr_schedule, LR_SCHEDULES)
+        _one_of("schedule_type", self.schedule_type, ("legacy", "standard"))
+        _one_of("kl_reference", self.kl_reference, ("previous_visit", "behaviour"))
+        _one_of("kl_estimator", self.kl_estimator, ("rl_games", "exact"))
+        _one_of("shuffle", self.shuffle, ("none", "epoch", "iteration"))
+        _require(self.min_lr <= self.max_lr, f"min_lr {self.min_lr} is above max_lr {self.max_lr}")
+        if self.lr_schedule == "linear":
+            _require(self.max_epochs > 0 or self.max_frames > 0, "lr_schedule linear needs max_epochs or max_frames")
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any], **extensions: Mapping[str, Any] | None) -> TrainConfig:
+        """Read the plain dictionary of `train.params`; `extensions` are the sections beside it.
+
+        Raises:
+            ConfigError: on unknown, missing or unusable keys.
+        """
+        for name, section in extensions.items():
+            _require(not section, f"train.{name} is not supported")
+        _require_known(params, ("seed", "algo", "model", "network", "config", "load_checkpoint", "load_path"), "params")
+        _require_name(params, "algo", "a2c_continuous")
+        _require_name(params, "model", "continuous_a2c_logstd")
+        config = _section(params, "config", "params")
+        config = {_RENAMED.get(k, k): v for k, v in config.items() if k not in _DECIDED_ELSEWHERE}
+        if config.get("lr_schedule", "") in (None, "None", "fixed", "identity"):
+            config["lr_schedule"] = "constant"
+        config["reward_shaper"] = _build(RewardShaper, config.get("reward_shaper") or {}, "params.config.reward_shaper")
+        network = read_network(_section(params, "network", "params"))
+        return _build(cls, config, "params.config", network=network)
+
+    def minibatch_samples(self, num_envs: int) -> int:
+        """Requested samples a minibatch; `minibatch_size` wins over `minibatch_size_per_env`."""
+        if self.minibatch_size is not None:
+            return self.minibatch_size
+        assert self.minibatch_size_per_env is not None
+        return self.minibatch_size_per_env * num_envs
+
+
+def read_network(tree: Mapping[str, Any], where: str = "params.network") -> NetworkConfig:
+    """Read rl_games' `network` section."""
+    _require_known(tree, ("name", "separate", "space", "mlp"), where)
+    _require(tree.get("name", "actor_critic") == "actor_critic", f"{where}.name must be actor_critic")
+    mlp = _section(tree, "mlp", where)
+    _require_known(mlp, ("units", "activation", "d2rl", "initializer", "regularizer"), f"{where}.mlp")
+    _require(not mlp.get("d2rl"), f"{where}.mlp.d2rl is not supported")
+    regularizer = mlp.get("regularizer") or {}
+    _require(regularizer.get("name") in (None, "None"), f"{where}.mlp.regularizer is not supported")
+    _require("units" in mlp, f"{where}.mlp.units is missing")
+    space = _section(tree.get("space") or {"continuous": {}}, "continuous", f"{where}.space")
+    known = ("mu_activation", "sigma_activation", "mu_init", "sigma_init", "fixed_sigma")
+    _require_known(space, known, f"{where}.space.continuous")
+    for key in ("mu_activation", "sigma_activation"):
+        _require(space.get(key) in (None, "None"), f"{where}.space.continuous.{key} must be None")
+    _require(space.get("fixed_sigma", True) in (True, "fixed"), f"{where}.space.continuous.fixed_sigma must be True")
+    settings = {
+        "units": tuple(_convert(int, unit, f"{where}.mlp.units") for unit in mlp["units"]),
+        "activation": mlp.get("activation", "elu"),
+        "separate": tree.get("separate", False),
+    }
+    _one_of(f"{where}.mlp.activation", settings["activation"], ACTIVATIONS)
+    _require(all(unit >= 1 for unit in settings["units"]), f"{where}.mlp.units must all be at least 1")
+    return _build(
+        NetworkConfig,
+        settings,
+        where,
+        initializer=_read_initializer(mlp.get("initializer"), f"{where}.mlp.initializer"),
+        mu_init=_read_initializer(space.get("mu_init"), f"{where}.space.continuous.mu_init"),
+        sigma_init=_read_initializer(
+            space.get("sigma_init") or {"name": "const_initializer"}, f"{where}.space.continuous.sigma_init"
+        ),
+    )
+
+
+def _read_initializer(tree: Mapping[str, Any] | None, where: str) -> Initializer:
+    initializer = _build(Initializer, tree or {}, where)
+    _one_of(f"{where}.name", initializer.name, INITIALIZERS)
+    return initializer
+
+
+def _build(cls: type, values: Mapping[str, Any], where: str, **ready: Any) -> Any:
+    """Make a dataclass from plain values, converting each to its field's type, plus `ready` fields."""
+    fields = {f.name: f for f in dataclasses.fields(cls) if f.name not in ready}
+    required = [f.name for f in fields.values() if _is_required(f) and f.name not in values]
+    _require_known(values, fields, where, missing=required)
+    converted = {}
+    for key, value in values.items():
+        converted[key] = _convert(str(fields[key].type), value, f"{where}.{key}")
+    try:
+        return cls(**converted, **ready)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
+
+
+def _is_required(f: dataclasses.Field[Any]) -> bool:
+    return f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+
+
+def _convert(kind: Any, value: Any, where: str) -> Any:
+    """Convert a YAML value to `kind` (int, float, bool, str, or an annotation string such as 'int | None')."""
+    kind = kind if isinstance(kind, str) else kind.__name__
+    if kind.endswith("| None"):
+        if value in (None, "None", ""):
+            return None
+        kind = kind.removesuffix("| None").strip()
+    try:
+        if kind == "bool" and isinstance(value, bool):
+            return value
+        if kind == "int" and not isinstance(value, bool) and float(value) == int(float(value)):
+            return int(float(value))
+        if kind == "float" and not isinstance(value, bool) and not math.isnan(float(value)):
+            return float(value)
+        if kind not in ("bool", "int", "float"):
+            return value
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ConfigError(f"{where}: expected {kind}, got {value!r}")
+
+
+def _section(tree: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
+    section = tree.get(key)
+    _require(
+        isinstance(section, Mapping),
+        f"{where}.{key} is missing" if section is None else f"{where}.{key} must be a mapping",
+    )
+    assert isinstance(section, Mapping)
+    return section
+
+
+def _require_name(params: Mapping[str, Any], key: str, name: str) -> None:
+    given = (params.get(key) or {}).get("name", name)
+    _require(given == name, f"params.{key}.name: expected {name}, got {given!r}")
+
+
+def _require_known(values: Mapping[str, Any], known: Iterable[str], where: str, missing: Iterable[str] = ()) -> None:
+    known = list(known)
+    complaints = [f"missing key {key!r}" for key in missing]
+    for key in values:
+        if key not in known:
+            close = difflib.get_close_matches(str(key), known, n=1)
+            complaints.append(f"unknown key {key!r}" + (f" (did you mean {close[0]!r}?)" if close else ""))
+    _require(not complaints, f"{where}: " + ", ".join(complaints))
+
+
+def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
+    _require(value in allowed, f"{name}: expected one of {', '.join(allowed)}, got {value!r}")
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ConfigError(message)

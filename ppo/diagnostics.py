@@ -1,0 +1,106 @@
+"""Episode statistics and timers; tensors until they are read for logging."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+
+class EpisodeTracker:
+    """Raw return and length of the last finished episodes.
+
+    `step` only writes tensors of fixed shape; `summary` is the one place that reads them.
+    """
+
+    def __init__(self, num_envs: int, horizon: int, window: int, device: torch.device) -> None:
+        """Follow `num_envs` running episodes and keep the last `window` finished ones."""
+        self.window = window
+        self.running = torch.zeros(2, num_envs, device=device)
+        """Return and length so far of each environment's current episode."""
+        self.finished = torch.zeros(0, 2, device=device)
+        """(at most window, 2) return and length, oldest first."""
+        self._steps = torch.zeros(horizon, 2, num_envs, device=device)
+        self._done = torch.zeros(horizon, num_envs, dtype=torch.bool, device=device)
+
+    def step(self, t: int, rewards: torch.Tensor, dones: torch.Tensor) -> None:
+        """Account for step t of the horizon: unscaled rewards (N,), dones (N,)."""
+        self.running[0] += rewards
+        self.running[1] += 1.0
+        self._steps[t] = self.running
+        self._done[t] = dones
+        self.running *= ~self._done[t]
+
+    def summary(self) -> dict[str, float]:
+        """Means over the window after a full horizon; NaN while no episode has finished. Synchronises."""
+        ended = self._steps.transpose(1, 2)[self._done]
+        self.finished = torch.cat((self.finished, ended))[-self.window :]
+        if not len(self.finished):
+            return {"reward_mean": float("nan"), "episode_length_mean": float("nan"), "episodes": 0.0}
+        returns, lengths = self.finished.mean(0).tolist()
+        return {"reward_mean": returns, "episode_length_mean": lengths, "episodes": float(len(ended))}
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """Episodes in flight and the window."""
+        return {"running": self.running, "finished": self.finished}
+
+    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
+        """Restore; episodes in flight only if the number of environments is the same."""
+        self.finished = state["finished"].to(self.finished)
+        if state["running"].shape == self.running.shape:
+            self.running.copy_(state["running"])
+
+
+class MeanTracker:
+    """Means of named scalars (`info["episode"]`) over an iteration."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._values: dict[str, list[Any]] = {}
+
+    def add(self, values: dict[str, Any]) -> None:
+        """Add floats or 0-dim tensors; tensors are not read, only kept."""
+        for name, value in values.items():
+            self._values.setdefault(name, []).append(value.clone() if torch.is_tensor(value) else value)
+
+    def pop(self, prefix: str) -> dict[str, float]:
+        """Return the means under `prefix/name` and start again. Synchronises."""
+        means = {f"{prefix}/{name}": sum(map(float, values)) / len(values) for name, values in self._values.items()}
+        self._values.clear()
+        return means
+
+
+class Stopwatch:
+    """Sums the time of marked stretches; on CUDA by events, so that measuring never waits."""
+
+    def __init__(self, device: torch.device) -> None:
+        """Start at zero."""
+        self._cuda = device.type == "cuda"
+        self._seconds = 0.0
+        self._events: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
+
+    @contextmanager
+    def measure(self) -> Iterator[None]:
+        """Count the time spent inside the block."""
+        if self._cuda:  # pragma: needs cuda
+            pair = (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
+            pair[0].record()
+            yield
+            pair[1].record()
+            self._events.append(pair)
+        else:
+            start = time.perf_counter()
+            yield
+            self._seconds += time.perf_counter() - start
+
+    def pop(self) -> float:
+        """Seconds since the last pop. Synchronises on CUDA."""
+        if self._events:  # pragma: needs cuda
+            self._events[-1][1].synchronize()
+            self._seconds += sum(start.elapsed_time(end) for start, end in self._events) / 1000.0
+            self._events.clear()
+        seconds, self._seconds = self._seconds, 0.0
+        return seconds

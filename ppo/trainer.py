@@ -1,0 +1,352 @@
+"""The training loop: rollout -> returns -> update -> schedule -> diagnose -> log -> save."""
+
+from __future__ import annotations
+
+import logging
+import math
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ppo import checkpoint, schedule
+from ppo.agent import Agent
+from ppo.checkpoint import CheckpointError
+from ppo.config import ConfigError, TrainConfig
+from ppo.diagnostics import EpisodeTracker, MeanTracker, Stopwatch
+from ppo.env import Observation, VectorEnv
+from ppo.loggers import Logger, LoggerGroup
+from ppo.rollout import RolloutBuffer, bootstrap_time_outs, minibatch_sizes
+from ppo.update import PolicyUpdate
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """How training ended."""
+
+    epochs: int
+    """iterations of rollout and update since the run began, over all resumes"""
+    frames: int
+    """environment steps, over all environments"""
+    reward_mean: float
+    """raw return, mean of the last finished episodes; NaN if none finished"""
+    stop_reason: str
+    """`max_epochs`, `max_frames`, `score_to_win`, or what `request_stop` was given"""
+
+
+class Trainer:
+    """Trains an agent in a batch of environments; owns everything that a checkpoint holds."""
+
+    def __init__(
+        self,
+        env: VectorEnv,
+        config: TrainConfig,
+        device: str,
+        run_dir: Path | None,
+        loggers: Sequence[Logger] = (),
+        seed: int = 0,
+        full_config: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Build agent, optimiser and storage.
+
+        Args:
+            env: the environments; its tensors must live on `device`.
+            config: the learner's settings.
+            device: torch device of the learner.
+            run_dir: checkpoints go to `run_dir/nn`; None writes nothing.
+            loggers: sinks of the metrics.
+            seed: seeds torch, for the initial weights and the sampled actions.
+            full_config: plain-typed configuration of the run, stored in every checkpoint.
+        """
+        if torch.device(env.device) != torch.device(device):
+            raise ConfigError(f"the environment is on {env.device}, the learner on {device}")
+        self.env = env
+        self.config = config
+        self.device = torch.device(device)
+        self.run_dir = run_dir
+        self.run_id = secrets.token_hex(4)
+        self.full_config = dict(full_config or {})
+        self.epoch = 0
+        self.frame = 0
+        self.wall_time = 0.0
+        self.best_reward = -math.inf
+        self.reward_mean = math.nan
+
+        torch.manual_seed(seed)
+        num_observations, num_actions = env.observation_space.shape[0], env.action_space.shape[0]
+        self.agent = Agent(num_observations, num_actions, config).to(self.device)
+        self.update = PolicyUpdate(self.agent, config, config.minibatch_samples(env.num_envs), self.device)
+        self.buffer = RolloutBuffer(env.num_envs, config.horizon_length, num_observations, num_actions, self.device)
+        self.episodes = EpisodeTracker(env.num_envs, config.horizon_length, config.games_to_track, self.device)
+        self._infos = MeanTracker()
+        self._loggers = LoggerGroup(loggers)
+        self._step_watch, self._rollout_watch = Stopwatch(self.device), Stopwatch(self.device)
+        low, high = (torch.as_tensor(b, device=self.device) for b in (env.action_space.low, env.action_space.high))
+        self._action_scale, self._action_offset = (high - low) / 2.0, (high + low) / 2.0
+        self._observation: Observation | None = None
+        self._stop_request: str | None = None
+
+    # ---- the loop
+
+    def train(self) -> TrainResult:
+        """Train until a limit is reached or a stop is requested; saves `last.pth` at the end."""
+        if self._observation is None:
+            self._observation = self.env.reset()
+        while (reason := self._stop_reason()) is None:
+            start = time.perf_counter()
+            self._set_scheduled_rate()
+            self._rollout()
+            statistics = self._learn()
+            self.epoch += 1
+            self.frame += self.env.num_envs * self.config.horizon_length
+            self._report(statistics, start)
+            self._save_when_due()
+        if self.run_dir is not None:
+            self.save(self.run_dir / "nn" / "last.pth")
+        self._loggers.close()
+        return TrainResult(self.epoch, self.frame, self.reward_mean, reason)
+
+    def request_stop(self, reason: str) -> None:
+        """Ask the loop to finish the current iteration, save and return; safe to call from a signal handler."""
+        self._stop_request = reason
+
+    def _stop_reason(self) -> str | None:
+        config = self.config
+        if self._stop_request is not None:
+            return self._stop_request
+        if self.reward_mean > config.score_to_win:
+            return "score_to_win"
+        if 0 <= config.max_epochs <= self.epoch:
+            return "max_epochs"
+        if 0 <= config.max_frames <= self.frame:
+            return "max_frames"
+        return None
+
+    def _set_scheduled_rate(self) -> None:
+        config = self.config
+        if config.lr_schedule == "linear":
+            progress = self.epoch / config.max_epochs if config.max_epochs > 0 else self.frame / config.max_frames
+            self.update.set_rate(schedule.linear_decay(config.learning_rate, config.min_lr, progress))
+
+    # ---- one iteration
+
+    @torch.no_grad()
+    def _rollout(self) -> None:
+        """Fill the buffer with T steps of the current policy and compute advantages."""
+        assert self._observation is not None
+        config, buffer = self.config, self.buffer
+        with self._rollout_watch.measure():
+            for t in range(config.horizon_length):
+                observations = self._observation["obs"]
+                action = self.agent.act(observations)
+                buffer.observations[:, t] = observations
+                buffer.store_action(t, action)
+                with self._step_watch.measure():
+                    self._observation, rewards, dones, info = self.env.step(self._to_env(action.actions))
+                self.episodes.step(t, rewards, dones)
+                self._infos.add(info.get("episode", {}))
+                shaped = self._shape(rewards)
+                if config.value_bootstrap and "time_outs" in info:
+                    shaped = bootstrap_time_outs(shaped, action.values, info["time_outs"], config.gamma)
+                buffer.rewards[:, t] = shaped
+                buffer.dones[:, t] = dones
+            last_values = self.agent.evaluate(self._observation["obs"]).value
+        buffer.compute_advantages(last_values, config.gamma, config.tau)
+
+    def _learn(self) -> dict[str, torch.Tensor]:
+        """Normalise the targets and run the mini-epochs."""
+        buffer = self.buffer
+        with torch.no_grad():
+            returns = buffer.advantages + buffer.values
+            values, returns = self.agent.normalize_targets(buffer.values, returns)
+            advantages = buffer.advantages
+            if self.config.normalize_advantage:
+                advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+        return self.update.run(buffer.batch(values, advantages, returns))
+
+    def _to_env(self, actions: torch.Tensor) -> torch.Tensor:
+        """Clip sampled actions to [-1, 1] and stretch them to the action space; raw without `clip_actions`."""
+        if not self.config.clip_actions:
+            return actions
+        return actions.clamp(-1.0, 1.0) * self._action_scale + self._action_offset
+
+    def _shape(self, rewards: torch.Tensor) -> torch.Tensor:
+        shaper = self.config.reward_shaper
+        return ((rewards + shaper.shift_value) * shaper.scale_value).clamp(shaper.min_val, shaper.max_val)
+
+    # ---- reporting
+
+    def _report(self, statistics: dict[str, torch.Tensor], start: float) -> None:
+        """Read the iteration's tensors (the one synchronisation) and send the metrics to the loggers."""
+        episodes = self.episodes.summary()
+        values = torch.stack([v.float() for v in statistics.values()]).tolist()
+        step_seconds, rollout_seconds = self._step_watch.pop(), self._rollout_watch.pop()
+        seconds = time.perf_counter() - start
+        self.wall_time += seconds
+        self.reward_mean = episodes["reward_mean"]
+        frames = self.env.num_envs * self.config.horizon_length
+        metrics = {
+            "iteration": float(self.epoch),
+            "frame": float(self.frame),
+            "wall_time_s": self.wall_time,
+            **episodes,
+            "fps_step": frames / max(step_seconds, 1e-9),
+            "fps_step_inference": frames / max(rollout_seconds, 1e-9),
+            "fps_total": frames / seconds,
+            "lr": float(self.update.rate),
+            **dict(zip(statistics, values, strict=True)),
+            **self._infos.pop("episode"),
+        }
+        if metrics["skipped_updates"]:
+            _log.warning("%d updates skipped: loss or gradient not finite", metrics["skipped_updates"])
+        self._loggers.log(metrics, self.frame)
+
+    # ---- checkpoints
+
+    def _save_when_due(self) -> None:
+        """Best, periodic and last checkpoints; a failing disk is reported, not fatal."""
+        if self.run_dir is None:
+            return
+        config, folder = self.config, self.run_dir / "nn"
+        improved = self.reward_mean > self.best_reward and self.epoch >= config.save_best_after
+        if improved:
+            self.best_reward = self.reward_mean
+            self.save(folder / "best.pth", with_env=False)
+        if config.save_frequency > 0 and self.epoch % config.save_frequency == 0:
+            self.save(folder / f"ep_{self.epoch}.pth", folder / "last.pth")
+
+    def save(self, *paths: Path, with_env: bool = True) -> bool:
+        """Write a checkpoint to the paths; returns whether all were written.
+
+        With the environment's state a checkpoint is a boundary: the state is written back into the running
+        environment too, so that this run and one resumed from the file go on alike. A model with a non-finite
+        value is never written.
+        """
+        if not checkpoint.all_finite(self.agent.state_dict()):
+            _log.error("checkpoint not written: the model holds non-finite values; the last good one stays")
+            return False
+        try:
+            content = self._content(with_env)
+            for path in paths:
+                checkpoint.write(path, content)
+        except CheckpointError as error:
+            _log.error("%s", error)
+            return False
+        return True
+
+    def _content(self, with_env: bool) -> dict[str, Any]:
+        env_state = None
+        if with_env:
+            env_state = self.env.get_state()
+            self.env.set_state(env_state)
+        return {
+            "epoch": self.epoch,
+            "frame": self.frame,
+            "wall_time_s": self.wall_time,
+            "best_reward": self.best_reward,
+            "reward_mean": self.reward_mean,
+            "model": self.agent.state_dict(),
+            "optimizer": self.update.optimizer.state_dict(),
+            "lr": float(self.update.rate),
+            "episodes": self.episodes.state_dict(),
+            "observation": dict(self._observation or {}),
+            "rng": _rng_state(),
+            "env_state": env_state,
+            "env_signature": self.env.signature(),
+            "num_envs": self.env.num_envs,
+            "config": self.full_config,
+            "run_id": self.run_id,
+        }
+
+    def restore(self, path: str | Path, load_optimizer: bool = True) -> None:
+        """Continue from a checkpoint; without `load_optimizer` take only the model (weights and normalisers).
+
+        Raises:
+            CheckpointError: if the file is unusable or of another task.
+        """
+        content = checkpoint.read(path)
+        checkpoint.check_signature(content["env_signature"], self.env.signature())
+        try:
+            self.agent.load_state_dict(content["model"])
+            if load_optimizer:
+                self._continue_from(content)
+        except (RuntimeError, KeyError, ValueError) as error:
+            raise CheckpointError(f"{path}: does not fit these settings: {' '.join(str(error).split())}") from error
+
+    def _continue_from(self, content: dict[str, Any]) -> None:
+        self.epoch, self.frame = content["epoch"], content["frame"]
+        self.wall_time, self.run_id = content["wall_time_s"], content["run_id"]
+        self.best_reward, self.reward_mean = content["best_reward"], content["reward_mean"]
+        self.update.load_state_dict(content["optimizer"], content["lr"])
+        self.episodes.load_state_dict(content["episodes"])
+        if content["env_state"] is not None and content["num_envs"] == self.env.num_envs:
+            self.env.set_state(content["env_state"])
+            self._observation = {k: v.to(self.device) for k, v in content["observation"].items()}
+        else:
+            _log.warning("the checkpoint holds no state of %d environments; episodes start afresh", self.env.num_envs)
+        _set_rng_state(content["rng"])
+
+    # ---- test mode
+
+    @torch.no_grad()
+    def play(self, num_episodes: int, deterministic: bool = True) -> dict[str, float]:
+        """Run the policy without learning.
+
+        Every environment contributes its first episodes, so short ones are not counted more often than long ones.
+
+        Returns:
+            `episodes`, `reward_mean`, `reward_std`, `episode_length_mean` of raw returns.
+        """
+        num_envs = self.env.num_envs
+        index = torch.arange(num_envs, device=self.device)
+        wanted = num_episodes // num_envs + (index < num_episodes % num_envs).long()
+        running = torch.zeros(2, num_envs, device=self.device)
+        finished: list[torch.Tensor] = []
+        observation = self.env.reset()
+        while bool((wanted > 0).any()):
+            action = self.agent.act(observation["obs"])
+            observation, rewards, dones, _ = self.env.step(
+                self._to_env(action.means if deterministic else action.actions)
+            )
+            running[0] += rewards
+            running[1] += 1.0
+            counted = dones.bool() & (wanted > 0)
+            finished.append(running[:, counted].clone())
+            wanted -= counted.long()
+            running *= ~dones.bool()
+        returns, lengths = torch.cat(finished, dim=1)
+        return {
+            "episodes": float(num_episodes),
+            "reward_mean": returns.mean().item(),
+            "reward_std": returns.std(correction=0).item(),
+            "episode_length_mean": lengths.mean().item(),
+        }
+
+    def describe(self) -> dict[str, Any]:
+        """What the settings came to, for printing at the start."""
+        batch = self.env.num_envs * self.config.horizon_length
+        sizes = minibatch_sizes(batch, self.update.minibatch_size)
+        return {
+            "parameters": sum(p.numel() for p in self.agent.parameters()),
+            "batch": batch,
+            "minibatches": len(sizes),
+            "minibatch_size": sizes[0],
+            "mini_epochs": self.config.mini_epochs,
+        }
+
+
+def _rng_state() -> dict[str, Any]:
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    return {"torch": torch.get_rng_state(), "cuda": cuda}
+
+
+def _set_rng_state(state: dict[str, Any]) -> None:
+    torch.set_rng_state(state["torch"])
+    if state["cuda"] and len(state["cuda"]) == torch.cuda.device_count():  # pragma: needs cuda
+        torch.cuda.set_rng_state_all(state["cuda"])

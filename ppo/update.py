@@ -1,0 +1,149 @@
+"""One PPO update: mini-epochs over the batch, minibatches, gradient steps, the KL-adaptive rate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
+
+from ppo import distributions, losses, schedule
+from ppo.agent import Agent
+from ppo.config import TrainConfig
+from ppo.rollout import Batch, minibatch_sizes
+
+STATISTICS = ("loss", "policy_loss", "value_loss", "entropy", "bounds_loss", "kl", "clip_fraction")
+
+
+class PolicyUpdate:
+    """Owns the optimiser and the learning rate. Every statistic stays on the device, so nothing synchronises."""
+
+    def __init__(self, agent: Agent, config: TrainConfig, minibatch_size: int, device: torch.device) -> None:
+        """Create the optimiser at the initial rate."""
+        self.agent = agent
+        self.config = config
+        self.minibatch_size = minibatch_size
+        self.rate = torch.tensor(config.learning_rate, device=device)
+        self.parameters = list(agent.parameters())
+        self.optimizer = torch.optim.Adam(
+            self.parameters, lr=self.rate, eps=1e-8, weight_decay=config.weight_decay, fused=True
+        )
+        self._loss_weights = torch.tensor(
+            [1.0, 0.5 * config.critic_coef, -config.entropy_coef, config.bounds_loss_coef], device=device
+        )
+        self._spare: Batch | None = None
+
+    def set_rate(self, rate: float) -> None:
+        """Set the learning rate in place: optimiser and schedule share one tensor."""
+        self.rate.fill_(rate)
+
+    def load_state_dict(self, optimizer: dict[str, Any], rate: float) -> None:
+        """Restore the optimiser; the rate stays the tensor that the schedule writes."""
+        self.optimizer.load_state_dict(optimizer)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate
+        self.set_rate(rate)
+
+    def run(self, batch: Batch) -> dict[str, torch.Tensor]:
+        """Optimise on the batch, whose memory is reused; returns the mean statistics as 0-dim tensors."""
+        sizes = minibatch_sizes(len(batch), self.minibatch_size)
+        spare = self._shuffle_storage(batch)
+        visits: list[torch.Tensor] = []
+        norms: list[torch.Tensor] = []
+        for mini_epoch in range(self.config.mini_epochs):
+            if mini_epoch == 1:
+                self._normalize_observations(batch)
+            if spare is not None and (mini_epoch == 0 or self.config.shuffle == "epoch"):
+                order = torch.randperm(len(batch), device=self.rate.device)
+                batch, spare = batch.gather(order, out=spare), batch
+            for minibatch in batch.split(sizes):
+                if mini_epoch == 0:
+                    self._track_observations(minibatch)
+                visits.append(self._accumulate_gradients(minibatch))
+                norms.append(self._step(loss=visits[-1][0]))
+                if self.config.schedule_type == "legacy":
+                    self._adapt_rate(visits[-1])
+            if self.config.schedule_type == "standard":
+                self._adapt_rate(torch.stack(visits[-len(sizes) :]).mean(0))
+        statistics = dict(zip(STATISTICS, torch.stack(visits).nanmean(0).unbind(), strict=True))
+        grad_norms = torch.stack(norms)
+        return statistics | {"grad_norm": grad_norms.nanmean(), "skipped_updates": grad_norms.isnan().sum()}
+
+    def _shuffle_storage(self, batch: Batch) -> Batch | None:
+        """Second copy of the batch for shuffling, allocated once; None without shuffling."""
+        if self.config.shuffle == "none":
+            return None
+        if self._spare is None or len(self._spare) != len(batch):
+            self._spare = batch.empty_like()
+        return self._spare
+
+    def _track_observations(self, minibatch: Batch) -> None:
+        """First mini-epoch: merge the minibatch into the statistics, then normalise it (rl_games 2.0's moment)."""
+        normalizer = self.agent.obs_normalizer
+        if normalizer is not None:
+            normalizer.update(minibatch.observations)
+            minibatch.observations = normalizer.normalize(minibatch.observations)
+
+    def _normalize_observations(self, batch: Batch) -> None:
+        """Later mini-epochs: the statistics rest, so the whole batch is normalised once, in place."""
+        normalizer = self.agent.obs_normalizer
+        if normalizer is not None:
+            normalizer.normalize(batch.observations, out=batch.observations)
+
+    def _accumulate_gradients(self, minibatch: Batch) -> torch.Tensor:
+        """Backpropagate the mean loss of the minibatch, in micro-batches; returns STATISTICS as one tensor."""
+        self.optimizer.zero_grad(set_to_none=True)
+        total = len(minibatch)
+        statistics = torch.zeros(len(STATISTICS), device=self.rate.device)
+        for micro in minibatch.split(minibatch_sizes(total, self.config.micro_batch_size or total)):
+            share = len(micro) / total
+            loss, micro_statistics = self._loss(micro)
+            (loss * share).backward()
+            statistics.add_(micro_statistics, alpha=share)
+        return statistics
+
+    def _loss(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        """Total loss (differentiable) and STATISTICS (detached) of one micro-batch."""
+        config = self.config
+        mean, log_std, value = self.agent.network(batch.observations)
+        log_prob = distributions.log_prob(batch.actions, mean, log_std)
+        surrogate, ratio = losses.policy_loss(log_prob - batch.log_probs, batch.advantages, config.e_clip)
+        critic = losses.value_loss(value, batch.values, batch.returns, config.e_clip if config.clip_value else None)
+        terms = torch.stack(
+            (surrogate.mean(), critic.mean(), distributions.entropy(log_std).mean(), losses.bounds_loss(mean).mean())
+        )
+        loss = torch.dot(terms, self._loss_weights)
+        with torch.no_grad():
+            kl = self._divergence(batch, mean, log_std)
+            clipped = ((ratio - 1.0).abs() > config.e_clip).float().mean()
+            return loss, torch.cat((loss.view(1), terms, torch.stack((kl, clipped))))
+
+    def _divergence(self, batch: Batch, mean: torch.Tensor, log_std: torch.Tensor) -> torch.Tensor:
+        """Mean KL(new || reference) before the optimiser step; moves the reference if it is the previous visit."""
+        exact = self.config.kl_estimator == "exact"
+        divergence = distributions.kl_divergence if exact else distributions.kl_divergence_rl_games
+        kl = divergence(mean, log_std, batch.means, batch.log_stds).mean()
+        if self.config.kl_reference == "previous_visit":
+            batch.means.copy_(mean)
+            batch.log_stds.copy_(log_std)
+        return kl
+
+    def _step(self, loss: torch.Tensor) -> torch.Tensor:
+        """Clip and apply the gradients; returns their norm before clipping, NaN if the step was skipped.
+
+        A non-finite loss or gradient skips the step: `found_inf` makes fused Adam decide that on the device.
+        """
+        norm = get_total_norm([p.grad for p in self.parameters if p.grad is not None])
+        norm = torch.where(torch.isfinite(norm) & torch.isfinite(loss), norm, torch.nan)
+        if self.config.truncate_grads:
+            clip_grads_with_norm_(self.parameters, self.config.grad_norm, norm)
+        self.optimizer.found_inf = norm.isnan().float()  # type: ignore[attr-defined]
+        self.optimizer.step()
+        return norm
+
+    def _adapt_rate(self, statistics: torch.Tensor) -> None:
+        config = self.config
+        if config.lr_schedule == "adaptive":
+            kl = statistics[STATISTICS.index("kl")]
+            adapted = schedule.adapt_to_kl(self.rate, kl, config.kl_threshold, config.min_lr, config.max_lr)
+            self.rate.copy_(adapted)
