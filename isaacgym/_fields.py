@@ -20,6 +20,7 @@ from enum import IntEnum
 from typing import Any, ClassVar, Generic, TypeVar, overload
 
 import numpy as np
+from numpy.lib.recfunctions import unstructured_to_structured
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Record")
@@ -281,9 +282,14 @@ class Record:
         if cls.dtype is None:
             raise TypeError(f"{cls.__name__} has no buffer layout")
         array = np.asarray(buffer) if isinstance(buffer, (np.ndarray, np.void)) else np.frombuffer(buffer, cls.dtype)
-        if array.dtype != cls.dtype:
-            flat = np.ascontiguousarray(array, "<f4").reshape(-1)
-            array = flat[: cls.dtype.itemsize // 4].view(cls.dtype)
+        if array.dtype.names is None:
+            numbers = array.reshape(-1)
+            array = unstructured_to_structured(numbers[: cls._numbers()], cls.dtype)
         if array.size == 0:
             raise ValueError(f"{cls.__name__}.from_buffer: the buffer holds no record")
-        return cls.from_tuple(array.reshape(-1)[0].tolist())
+        return cls.from_tuple(array.astype(cls.dtype).reshape(-1)[0].item())
+
+    @classmethod
+    def _numbers(cls) -> int:
+        """Count the numbers of one record, nested ones included."""
+        return sum(field.kind._numbers() if isinstance(field, Nested) else 1 for field in cls._fields.values())

@@ -6,9 +6,15 @@ until the copy is handed to the matching setter.
 
 from __future__ import annotations
 
-from typing import Any
-
-from ._enums import CC_ALL_SUBSTEPS, DOF_MODE_NONE, FROM_ASSET, MAT_COROTATIONAL, TENDON_FIXED, UP_AXIS_Y
+from ._enums import (
+    CC_ALL_SUBSTEPS,
+    DOF_MODE_NONE,
+    FROM_ASSET,
+    MAT_COROTATIONAL,
+    TENDON_FIXED,
+    UP_AXIS_Y,
+    USD_MATERIAL_PREVIEW_SURFACE,
+)
 from ._fields import Bool, Choice, Float, Int, Nested, Record, Str
 from ._values import Mat33, Transform, Vec3
 
@@ -171,8 +177,8 @@ class TriangleMeshParams(Record):
 class HeightFieldParams(Record):
     """Parameters of a height field."""
 
-    nbRows = Int(0)  # noqa: N815
-    nbColumns = Int(0)  # noqa: N815
+    nbRows = Int(0)
+    nbColumns = Int(0)
     row_scale = Float(1.0, "m")
     column_scale = Float(1.0, "m")
     vertical_scale = Float(1.0, "m per unit of a sample")
@@ -205,10 +211,10 @@ class RigidBodyProperties(Record):
     """Mass properties of one rigid body."""
 
     mass = Float(0.0, "kg")
-    invMass = Float(0.0, "1/mass; ignored when set")  # noqa: N815
+    invMass = Float(0.0, "1/mass; ignored when set")
     com = Nested(Vec3, "centre of mass in the link frame, m")
     inertia = Nested(Mat33, "about the centre of mass, link axes, kg m^2")
-    invInertia = Nested(Mat33, "inverse of the inertia; ignored when set")  # noqa: N815
+    invInertia = Nested(Mat33, "inverse of the inertia; ignored when set")
     flags = Int(0, "RIGID_BODY_* bits")
 
 
@@ -283,7 +289,7 @@ class SoftMaterial(Record):
     poissons = Float(0.0)
     damping = Float(0.0)
     activation = Float(0.0)
-    activationMax = Float(0.0)  # noqa: N815
+    activationMax = Float(0.0)
 
 
 class PerformanceTimers(Record):
@@ -298,17 +304,22 @@ class PerformanceTimers(Record):
     total_time = Float(0.0, "s")
 
 
-class _Holder(Record):
-    """A record that takes any attribute, for classes whose feature is not supported."""
+class UsdExportOptions(Record):
+    """Options of a USD export (stored; exporting is not supported)."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set any attribute."""
-        self.__dict__[name] = value
+    export_physics = Bool(True)
+    material_mode = Choice(USD_MATERIAL_PREVIEW_SURFACE)
+    scale = Float(1.0)
+    single_file = Bool(True)
+    use_geom_subsets = Bool(False)
+    use_physics_visuals = Bool(False)
 
 
-class UsdExportOptions(_Holder):
-    """Options of a USD export, which is not supported."""
+class OmniConnectionParams(Record):
+    """Connection to an Omniverse server (stored; connecting is not supported)."""
 
-
-class OmniConnectionParams(_Holder):
-    """Connection to an Omniverse server, which is not supported."""
+    enable_cache = Bool(False)
+    enable_debug_output = Bool(False)
+    password = Str("")
+    server = Str("")
+    username = Str("")

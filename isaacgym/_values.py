@@ -6,16 +6,29 @@ Quaternions are x, y, z, w; angles are radians; lengths are metres.
 from __future__ import annotations
 
 import math
-from typing import Any
+import operator
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.recfunctions import structured_to_unstructured
 
+from ._arrays import (
+    cross,
+    dot,
+    euler_to_quat,
+    eulers_to_quats_zyx,
+    quat_to_euler,
+    quats_to_eulers_zyx,
+    rotate,
+    rotate_inverse,
+    transform,
+    transform_inverse,
+)
 from ._fields import Float, Int, Nested, Record, Str, as_float
 
 __all__ = [
     "DOF_PROPERTIES_DTYPE",
+    "RIGID_CONTACT_DTYPE",
     "ActionEvent",
     "DofFrame",
     "DofState",
@@ -43,6 +56,7 @@ __all__ = [
 ]
 
 Array = npt.NDArray[Any]
+V = TypeVar("V", bound="_Vector")
 
 DOF_PROPERTIES_DTYPE: np.dtype[Any] = np.dtype(
     [
@@ -62,15 +76,59 @@ DOF_PROPERTIES_DTYPE: np.dtype[Any] = np.dtype(
 """Row of a DOF property array; C-aligned, 40 bytes."""
 
 
-class Vec2(Record):
+class _Vector(Record):
+    """Component-wise arithmetic of ``Vec2`` and ``Vec3``."""
+
+    def __init__(self, *components: Any) -> None:
+        """Set the components in field order."""
+        super().__init__(**dict(zip(self._fields, components, strict=True)))
+
+    def __repr__(self) -> str:
+        """Return ``Vec3(x, y, z)``."""
+        return f"{type(self).__name__}({', '.join(map(repr, self.as_tuple()))})"
+
+    def __add__(self: V, other: V) -> V:
+        """Return the sum."""
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return type(self)(*map(operator.add, self.as_tuple(), other.as_tuple()))
+
+    def __sub__(self: V, other: V) -> V:
+        """Return the difference."""
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return type(self)(*map(operator.sub, self.as_tuple(), other.as_tuple()))
+
+    def __neg__(self: V) -> V:
+        """Return the opposite vector."""
+        return type(self)(*map(operator.neg, self.as_tuple()))
+
+    def __mul__(self: V, scalar: Any) -> V:
+        """Return the vector times a scalar."""
+        if isinstance(scalar, Record):
+            return NotImplemented
+        factor = as_float(scalar)
+        return type(self)(*(component * factor for component in self.as_tuple()))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self: V, scalar: Any) -> V:
+        """Return the vector divided by a scalar."""
+        if isinstance(scalar, Record):
+            return NotImplemented
+        divisor = as_float(scalar)
+        return type(self)(*(component / divisor for component in self.as_tuple()))
+
+
+class Vec2(_Vector):
     """Two numbers."""
 
     x = Float()
     y = Float()
 
     def __init__(self, x: Any = 0.0, y: Any = 0.0) -> None:
-        """Set the components."""
-        super().__init__(x=x, y=y)
+        """Set the components; scalars and one-element arrays are accepted."""
+        super().__init__(x, y)
 
 
 class Int2(Record):
@@ -96,7 +154,7 @@ class Int3(Record):
         super().__init__(x=x, y=y, z=z)
 
 
-class Vec3(Record):
+class Vec3(_Vector):
     """A vector or point in space."""
 
     x = Float()
@@ -105,43 +163,7 @@ class Vec3(Record):
 
     def __init__(self, x: Any = 0.0, y: Any = 0.0, z: Any = 0.0) -> None:
         """Set the components; scalars and one-element arrays are accepted."""
-        super().__init__(x=x, y=y, z=z)
-
-    def __repr__(self) -> str:
-        """Return ``Vec3(x, y, z)``."""
-        return f"Vec3({self.x}, {self.y}, {self.z})"
-
-    def __add__(self, other: Vec3) -> Vec3:
-        """Return the sum."""
-        if not isinstance(other, Vec3):
-            return NotImplemented
-        return Vec3(self.x + other.x, self.y + other.y, self.z + other.z)
-
-    def __sub__(self, other: Vec3) -> Vec3:
-        """Return the difference."""
-        if not isinstance(other, Vec3):
-            return NotImplemented
-        return Vec3(self.x - other.x, self.y - other.y, self.z - other.z)
-
-    def __neg__(self) -> Vec3:
-        """Return the opposite vector."""
-        return Vec3(-self.x, -self.y, -self.z)
-
-    def __mul__(self, scalar: Any) -> Vec3:
-        """Return the vector times a scalar."""
-        if isinstance(scalar, Record):
-            return NotImplemented
-        s = as_float(scalar)
-        return Vec3(self.x * s, self.y * s, self.z * s)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, scalar: Any) -> Vec3:
-        """Return the vector divided by a scalar."""
-        if isinstance(scalar, Record):
-            return NotImplemented
-        s = as_float(scalar)
-        return Vec3(self.x / s, self.y / s, self.z / s)
+        super().__init__(x, y, z)
 
     def dot(self, other: Vec3) -> float:
         """Return the scalar product."""
@@ -226,11 +248,11 @@ class Quat(Record):
     @staticmethod
     def from_euler_zyx(a: Any, b: Any, c: Any) -> Quat:
         """Return Rz(c) Ry(b) Rx(a): rotations about x by a, about y by b, about z by c (rad)."""
-        return Quat(*_euler_to_quat(np.array([as_float(a), as_float(b), as_float(c)])))
+        return Quat(*euler_to_quat(np.array([as_float(a), as_float(b), as_float(c)])))
 
     def to_euler_zyx(self) -> tuple[float, float, float]:
         """Return (a, b, c) of ``from_euler_zyx``: a and c in (-pi, pi], b in [-pi/2, pi/2]."""
-        a, b, c = _quat_to_euler(np.array(self.as_tuple())).tolist()
+        a, b, c = quat_to_euler(np.array(self.as_tuple())).tolist()
         return a, b, c
 
 
@@ -356,90 +378,24 @@ class ActionEvent(Record):
     value = Float(0.0, "1 when pressed, 0 when released; amount of a mouse movement")
 
 
-def _floats(value: Any, kind: type[Record]) -> Array:
-    """Return components (..., n) as float64 of a value object or of a structured array of its dtype."""
-    if isinstance(value, Record):
-        value = np.array(value.as_tuple(), type(value).dtype)
-    array = np.asarray(value)
-    if array.dtype != kind.dtype:
-        raise TypeError(f"an array with dtype {kind.__name__}.dtype is needed, got {array.dtype}")
-    return structured_to_unstructured(array, np.float64)
-
-
-def _records(components: Array, kind: type[Record]) -> Array:
-    """Return components (..., n) as a structured array (...) of ``kind.dtype``."""
-    packed = np.ascontiguousarray(components, "<f4")
-    return packed.view(kind.dtype)[..., 0]
-
-
-def _rotate(q: Array, v: Array, inverse: bool = False) -> Array:
-    """Rotate v (..., 3) by unit quaternions q (..., 4)."""
-    axis, w = (-q[..., :3] if inverse else q[..., :3]), q[..., 3:]
-    twice = 2.0 * np.cross(axis, v)
-    return v + w * twice + np.cross(axis, twice)
-
-
-def _euler_to_quat(angles: Array) -> Array:
-    """Quaternions (..., 4) of Rz(c) Ry(b) Rx(a) for angles (..., 3) = a, b, c."""
-    cx, cy, cz = np.moveaxis(np.cos(0.5 * angles), -1, 0)
-    sx, sy, sz = np.moveaxis(np.sin(0.5 * angles), -1, 0)
-    return np.stack(
-        [
-            sx * cy * cz - cx * sy * sz,
-            cx * sy * cz + sx * cy * sz,
-            cx * cy * sz - sx * sy * cz,
-            cx * cy * cz + sx * sy * sz,
-        ],
-        axis=-1,
-    )
-
-
-def _quat_to_euler(q: Array) -> Array:
-    """Angles a, b, c (..., 3) of unit quaternions (..., 4), the inverse of ``_euler_to_quat``."""
-    x, y, z, w = np.moveaxis(q, -1, 0)
-    a = np.arctan2(2.0 * (w * x + y * z), w * w - x * x - y * y + z * z)
-    b = np.arcsin(np.clip(2.0 * (w * y - z * x), -1.0, 1.0))
-    c = np.arctan2(2.0 * (w * z + x * y), w * w + x * x - y * y - z * z)
-    return np.stack([a, b, c], axis=-1)
-
-
-def cross(a: Any, b: Any) -> Array:
-    """Return the vector products of Vec3 arrays (or single Vec3), broadcast against each other."""
-    return _records(np.cross(_floats(a, Vec3), _floats(b, Vec3)), Vec3)
-
-
-def dot(a: Any, b: Any) -> Array:
-    """Return the scalar products (float32) of Vec3 arrays (or single Vec3), broadcast against each other."""
-    return np.asarray((_floats(a, Vec3) * _floats(b, Vec3)).sum(-1), np.float32)
-
-
-def rotate(q: Any, v: Any) -> Array:
-    """Return Vec3 arrays rotated by Quat arrays (or single ones), broadcast against each other."""
-    return _records(_rotate(_floats(q, Quat), _floats(v, Vec3)), Vec3)
-
-
-def rotate_inverse(q: Any, v: Any) -> Array:
-    """Return Vec3 arrays rotated by the inverse of Quat arrays (or single ones)."""
-    return _records(_rotate(_floats(q, Quat), _floats(v, Vec3), inverse=True), Vec3)
-
-
-def transform(t: Any, v: Any) -> Array:
-    """Return points (Vec3 array) moved by Transform arrays (or single ones): r * v + p."""
-    pose = _floats(t, Transform)
-    return _records(_rotate(pose[..., 3:], _floats(v, Vec3)) + pose[..., :3], Vec3)
-
-
-def transform_inverse(t: Any, v: Any) -> Array:
-    """Return points (Vec3 array) moved by the inverse of Transform arrays (or single ones)."""
-    pose = _floats(t, Transform)
-    return _records(_rotate(pose[..., 3:], _floats(v, Vec3) - pose[..., :3], inverse=True), Vec3)
-
-
-def eulers_to_quats_zyx(eulers: Any) -> Array:
-    """Return the Quat array of angles a, b, c in a Vec3 array, as ``Quat.from_euler_zyx`` (rad)."""
-    return _records(_euler_to_quat(_floats(eulers, Vec3)), Quat)
-
-
-def quats_to_eulers_zyx(quats: Any) -> Array:
-    """Return the angles a, b, c (Vec3 array, rad) of a Quat array, as ``Quat.to_euler_zyx``."""
-    return _records(_quat_to_euler(_floats(quats, Quat)), Vec3)
+RIGID_CONTACT_DTYPE: np.dtype[Any] = np.dtype(
+    [
+        ("env0", "<i4"),
+        ("env1", "<i4"),
+        ("body0", "<i4"),
+        ("body1", "<i4"),
+        ("local_pos0", Vec3.dtype),
+        ("local_pos1", Vec3.dtype),
+        ("min_dist", "<f4"),
+        ("initial_overlap", "<f4"),
+        ("normal", Vec3.dtype),
+        ("offset0", Vec3.dtype),
+        ("offset1", Vec3.dtype),
+        ("lambda", "<f4"),
+        ("lambda_friction", Vec2.dtype),
+        ("friction", "<f4"),
+        ("torsion_friction", "<f4"),
+        ("rolling_friction", "<f4"),
+    ]
+)
+"""Row of a rigid contact list: which bodies of which environments touch, where and how strongly."""
