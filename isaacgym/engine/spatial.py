@@ -112,7 +112,7 @@ def from_rpy(roll: float, pitch: float, yaw: float) -> Array:
 
 
 def from_euler(angles: ArrayLike, sequence: str) -> Array:
-    """Quaternion (4,) of three turns; lower case turns with the body, capitals about fixed axes (as MJCF's eulerseq)."""
+    """Quaternion (4,) of three turns; lower case turns with the body, capitals about fixed axes."""
     q = identity_quat()
     for angle, letter in zip(vector(angles), sequence, strict=True):
         turn = from_axis_angle(np.eye(3)["xyz".index(letter.lower())], angle)
