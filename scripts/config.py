@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
-from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from gymscale.scripts import devices
@@ -29,6 +29,7 @@ ASSET_DIR = Path(__file__).resolve().parent.parent / "assets"
 
 BOOLEAN_KEYS = (
     "torch_deterministic",
+    "multi_gpu",
     "test",
     "deterministic",
     "wandb_activate",
@@ -73,12 +74,13 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     return f"; did you mean '{close}'?" if close else ""
 
 
-def load(overrides: Sequence[str], config_dir: str | None = None) -> DictConfig:
+def load(overrides: Sequence[str], config_dir: str | None = None, saved: Mapping[str, Any] | None = None) -> DictConfig:
     """Compose the config of one run, check it and resolve its automatic values.
 
     Args:
         overrides: Hydra overrides as typed (`task=Ant`, `train.params.config.gamma=0.98`).
         config_dir: A folder of the user's own task and train files, searched after ours.
+        saved: The plain config of an earlier run, whose task and train settings stand below the overrides.
 
     Returns:
         The config without interpolations left, including the `hydra` node.
@@ -91,6 +93,8 @@ def load(overrides: Sequence[str], config_dir: str | None = None) -> DictConfig:
     try:
         with initialize_config_dir(str(CFG_DIR), version_base="1.3"):
             cfg = _compose_checked(list(overrides), config_dir)
+        if saved is not None:
+            _apply_saved(cfg, saved, overrides)
         _check_root_values(cfg)
         _resolve_automatic_values(cfg)
         _resolve_interpolations(cfg)
@@ -206,7 +210,7 @@ def _leaf_paths(node: DictConfig, prefix: str = "") -> Iterator[str]:
         if name == "hydra" and not prefix:
             continue
         child = node._get_node(name)
-        path = f"{prefix}{name}"
+        path = prefix + str(name)
         if isinstance(child, DictConfig) and not child._is_interpolation() and not child._is_none():
             yield from _leaf_paths(child, f"{path}.")
         else:
@@ -229,6 +233,27 @@ def _check_kind(key: str, node: Any, value: Any) -> None:
         raise UsageError(f"{key} must be a number, got '{value}'")
 
 
+def _apply_saved(cfg: DictConfig, saved: Mapping[str, Any], overrides: Sequence[str]) -> None:
+    """Put the task and train settings of an earlier run below the overrides."""
+    for section in ("task", "train"):
+        with open_dict(cfg[section]):
+            _take_values(cfg[section], saved[section])
+    for override in parse(overrides):
+        if override.key_or_group.startswith(("task.", "train.")) and not override.is_delete():
+            OmegaConf.update(cfg, override.key_or_group, override.value(), merge=True, force_add=True)
+
+
+def _take_values(node: DictConfig, saved: Mapping[str, Any]) -> None:
+    """Replace values by saved ones, except those that follow other keys (devices, num_envs) by interpolation."""
+    for key, value in saved.items():
+        if key in node and OmegaConf.is_interpolation(node, key):
+            continue
+        if isinstance(value, Mapping) and isinstance(node.get(key), DictConfig):
+            _take_values(node[key], value)
+        else:
+            node[key] = value
+
+
 def _check_root_values(cfg: DictConfig) -> None:
     """Check the root keys that need more than their kind."""
     for key in ("num_envs", "max_iterations"):
@@ -243,8 +268,26 @@ def _check_root_values(cfg: DictConfig) -> None:
         if cfg[key] not in choices:
             allowed = ", ".join(str(choice) for choice in choices)
             raise UsageError(f"{key} must be one of {allowed}, got '{cfg[key]}'")
+    if cfg.multi_gpu:
+        raise UsageError("multi_gpu=True is not supported: run one process (multi_gpu=False)")
     if re.search(r"[/\\\s]", str(cfg.experiment)):
         raise UsageError(f"experiment names a folder, so it has no slashes or spaces; got '{cfg.experiment}'")
+    _check_checkpoint(str(cfg.checkpoint or ""), needed=cfg.test)
+
+
+def _check_checkpoint(path: str, needed: bool) -> None:
+    """Check that the checkpoint is a file; what is inside is checked when it is read."""
+    if not path:
+        if needed:
+            raise UsageError("test=True needs checkpoint=PATH: there is no policy to play without one")
+        return
+    file = Path(path).expanduser()
+    if file.is_dir():
+        last = file / "nn" / "last.pth"
+        hint = f"; did you mean '{last}'?" if last.is_file() else ""
+        raise UsageError(f"checkpoint '{path}' is a folder{hint}")
+    if not file.is_file():
+        raise UsageError(f"checkpoint '{path}': no such file")
 
 
 def check_whole_number(key: str, value: Any, smallest: int, also: str = "") -> None:

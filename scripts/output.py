@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import io
 import logging
 import os
@@ -11,7 +12,7 @@ import sys
 import tempfile
 import warnings
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TextIO
 
 HIDDEN_WARNINGS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning, ImportWarning)
 """Warnings meant for the authors of libraries; they are logged and not shown."""
@@ -46,6 +47,7 @@ class QuietOutput:
 
     def __exit__(self, *_: object) -> None:
         """Restore the descriptors; a log that was never moved is deleted."""
+        ctypes.CDLL(None).fflush(None)  # what C libraries still hold belongs to the log, not to the terminal
         self._undo.close()
 
     def move_to(self, path: Path) -> None:
@@ -113,7 +115,13 @@ class QuietOutput:
         warnings.showwarning = self._show_warning
 
     def _show_warning(
-        self, message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any
+        self,
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
     ) -> None:
         self.write(f"{filename}:{lineno}: {category.__name__}: {message}\n")
         if not issubclass(category, HIDDEN_WARNINGS):

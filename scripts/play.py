@@ -1,0 +1,84 @@
+"""Plays a checkpoint: `python scripts/play.py checkpoint=runs/.../nn/best.pth num_episodes=100`.
+
+The task and its settings come from the checkpoint; overrides on the command line change them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra._internal.utils import get_args_parser
+from omegaconf import DictConfig
+
+from gymscale.scripts import config, exits, preflight
+from gymscale.scripts.config import UsageError
+
+PLAYED_ENVS = 64
+"""Environments played at once unless num_envs says otherwise."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    return exits.guarded(lambda: _main(arguments))
+
+
+def _main(argv: list[str]) -> int:
+    flags = get_args_parser().parse_args(argv)
+    for line in preflight.problems():
+        raise UsageError(line)
+    if flags.multirun:
+        raise UsageError("play.py plays one checkpoint: -m is not supported")
+    overrides, saved = _with_saved_task(flags.overrides)
+    return play(config.load(overrides, flags.config_dir, saved))
+
+
+def _with_saved_task(overrides: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+    """Return the overrides with the checkpoint's task in front, and the config saved in the checkpoint.
+
+    Raises:
+        UsageError: No checkpoint is named, or it cannot be read.
+    """
+    given = {override.key_or_group: override.value() for override in config.parse(overrides)}
+    if not given.get("checkpoint"):
+        raise UsageError("play.py needs checkpoint=PATH, for example checkpoint=runs/Ant_.../nn/best.pth")
+    # Imported here, since they bring torch: a mistyped command line is answered before.
+    from gymscale.scripts.session import input_errors_as_usage_errors
+    from ppo import checkpoint
+
+    with input_errors_as_usage_errors():
+        saved = checkpoint.read(Path(str(given["checkpoint"])).expanduser())["config"]
+    defaults = [] if "task" in given else [f"task={saved['task_name']}"]
+    if "num_envs" not in given and "task.env.numEnvs" not in given:
+        defaults.append(f"num_envs={PLAYED_ENVS}")
+    return [*defaults, *overrides], saved
+
+
+def play(cfg: DictConfig) -> int:
+    """Play the checkpoint named in the config and print the mean return; returns the exit code.
+
+    Raises:
+        UsageError: The checkpoint cannot be used.
+    """
+    from gymscale.scripts.output import QuietOutput
+    from gymscale.scripts.session import describe, open_session
+    from gymscale.scripts.signals import StopSignals
+
+    cfg.test = True
+    with StopSignals(), QuietOutput():
+        session = open_session(cfg)
+        print("\n".join(describe(cfg, session)[:2]))
+        result = session.trainer.play(int(cfg.num_episodes), deterministic=bool(cfg.deterministic))
+        session.close()
+    print(
+        f"{result['episodes']:.0f} episodes: reward {result['reward_mean']:.2f} (standard deviation "
+        f"{result['reward_std']:.2f}), length {result['episode_length_mean']:.1f}"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

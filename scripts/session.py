@@ -1,0 +1,165 @@
+"""Builds what a run consists of from its config: the task, the trainer, the loggers."""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+from omegaconf import DictConfig
+
+from gymscale.scripts.config import ASSET_DIR, UsageError, to_plain
+from gymscale.scripts.seeding import seed_everything
+from isaacgym.engine.asset import AssetError
+from isaacgym.engine.runtime import RuntimeUnavailableError
+from ppo import checkpoint
+from ppo.checkpoint import CheckpointError
+from ppo.config import ConfigError, TrainConfig
+from ppo.loggers import Logger, LoggerGroup
+from ppo.trainer import Trainer
+from tasks import registry
+from tasks.registry import UnknownTaskError
+
+INPUT_ERRORS = (
+    AssetError,
+    CheckpointError,
+    ConfigError,
+    FileNotFoundError,
+    NotImplementedError,
+    RuntimeUnavailableError,
+    UnknownTaskError,
+)
+"""What building a run may raise because of its input; anything else is a fault of the program."""
+
+
+class RunLoggers:
+    """A logger whose sinks are opened late: once the run folder and the run's id are known."""
+
+    def __init__(self) -> None:
+        self._group = LoggerGroup([])
+
+    def open(self, sinks: Sequence[Logger]) -> None:
+        """Forward to these sinks from now on."""
+        self._group = LoggerGroup(sinks)
+
+    def log(self, metrics: dict[str, float], step: int) -> None:
+        """Record metrics at `step` in every sink that still works."""
+        self._group.log(metrics, step)
+
+    def close(self) -> None:
+        """Close the sinks."""
+        self._group.close()
+
+
+@dataclass
+class Session:
+    """One task with one trainer.
+
+    Attributes:
+        seed: The seed that was used (a drawn one for seed=-1).
+        env: The task.
+        trainer: The learner; restored when the config names a checkpoint.
+        loggers: Where the trainer's metrics go; opened by the caller.
+    """
+
+    seed: int
+    env: Any
+    trainer: Trainer
+    loggers: RunLoggers
+
+    def close(self) -> None:
+        """Close the loggers and the simulation."""
+        self.loggers.close()
+        close_env(self.env)
+
+
+def open_session(cfg: DictConfig) -> Session:
+    """Build the task and the trainer and restore the checkpoint; writes nothing.
+
+    Raises:
+        UsageError: An asset, the checkpoint or a setting cannot be used.
+    """
+    seed = seed_everything(int(cfg.seed), bool(cfg.torch_deterministic))
+    with input_errors_as_usage_errors():
+        saved = checkpoint.read(checkpoint_path(cfg)) if cfg.checkpoint else None
+        env = build_env(cfg)
+        if saved is not None:
+            checkpoint.check_signature(saved["env_signature"], env.signature())
+        loggers = RunLoggers()
+        trainer = build_trainer(cfg, env, seed, loggers)
+        if saved is not None:
+            trainer.restore(checkpoint_path(cfg), load_optimizer=not cfg.test)
+    return Session(seed, env, trainer, loggers)
+
+
+@contextlib.contextmanager
+def input_errors_as_usage_errors() -> Any:
+    """Turn errors that come from a user's input into `UsageError`, with a message of one line."""
+    try:
+        yield
+    except INPUT_ERRORS as error:
+        raise UsageError(" ".join(str(error).split())) from error
+
+
+def build_env(cfg: DictConfig) -> Any:
+    """Build the task that the config names, with its scene."""
+    task_cfg = to_plain(cfg.task)
+    task_cfg["asset_root"] = str(ASSET_DIR)
+    return registry.get(str(cfg.task_name))(
+        cfg=task_cfg,
+        rl_device=str(cfg.rl_device),
+        sim_device=str(cfg.sim_device),
+        graphics_device_id=int(cfg.graphics_device_id),
+        headless=bool(cfg.headless),
+        force_render=bool(cfg.force_render),
+    )
+
+
+def close_env(env: Any) -> None:
+    """Destroy the simulation of a task, if it has one."""
+    if hasattr(env, "gym"):
+        env.gym.destroy_sim(env.sim)
+
+
+def build_trainer(cfg: DictConfig, env: Any, seed: int, loggers: RunLoggers) -> Trainer:
+    """Build the learner for a task; it has no run folder yet."""
+    return Trainer(
+        env=env,
+        config=TrainConfig.from_params(to_plain(cfg.train)["params"]),
+        device=str(cfg.rl_device),
+        run_dir=None,
+        loggers=[loggers],
+        seed=seed,
+        full_config=to_plain(cfg),
+    )
+
+
+def checkpoint_path(cfg: DictConfig) -> Path:
+    """Return the absolute path of the checkpoint that the config names."""
+    return Path(str(cfg.checkpoint)).expanduser().resolve()
+
+
+def describe(cfg: DictConfig, session: Session) -> list[str]:
+    """Return the lines printed at the start: versions, devices, sizes as they were chosen."""
+    versions = [f"{name} {metadata.version(name)}" for name in ("gymscale", "torch", "ovphysx")]
+    used = session.trainer.describe()
+    batch = f"{session.env.num_envs} envs x {session.trainer.config.horizon_length} steps = {used['batch']}"
+    return [
+        f"{', '.join(versions)}, Python {platform.python_version()}",
+        f"task {cfg.task_name}, physics on {device_name(cfg.sim_device)}, learner on {device_name(cfg.rl_device)}, "
+        f"seed {session.seed}",
+        f"batch {batch}, {used['mini_epochs']} epochs of {used['minibatches']} minibatches of "
+        f"{used['minibatch_size']}, {used['parameters']} parameters",
+    ]
+
+
+def device_name(device: str) -> str:
+    """Return a device with the card's name or the number of threads torch uses."""
+    if device == "cpu":
+        return f"cpu ({torch.get_num_threads()} torch threads)"
+    return f"{device} ({torch.cuda.get_device_name(device)})"  # pragma: needs cuda

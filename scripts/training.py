@@ -1,0 +1,96 @@
+"""One training run in this process: session, run folder, loggers, signals, exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from gymscale.scripts import display, run_folder
+from gymscale.scripts.output import QuietOutput
+from gymscale.scripts.session import Session, describe, open_session
+from gymscale.scripts.signals import StopSignals
+from ppo.loggers import CsvLogger, Logger, TensorBoardLogger, WandbLogger
+from ppo.trainer import TrainResult
+
+LOG_TAIL = 20
+"""Lines of the native log shown after a crash."""
+
+
+def train(cfg: DictConfig, run_dir_is_chosen: bool) -> int:
+    """Train as the config says.
+
+    Args:
+        cfg: A config from `config.load`.
+        run_dir_is_chosen: The user named the run folder, so that an existing one is continued.
+
+    Returns:
+        0, or 130 or 143 after a signal.
+
+    Raises:
+        UsageError: Something the config names cannot be used; nothing was written.
+    """
+    with StopSignals() as signals, QuietOutput() as output:
+        session = open_session(cfg)
+        folder = run_folder.create(Path(str(cfg.hydra.run.dir)), run_dir_is_chosen)
+        output.move_to(folder / "events.log")
+        run_folder.write_config(folder, cfg)
+        for line in [*describe(cfg, session), f"run folder {folder}"]:
+            print(line)
+        with _reported_crash(session, folder, output):
+            session.trainer.run_dir = folder
+            session.loggers.open(_sinks(cfg, session, folder))
+            signals.ask(session.trainer.request_stop)
+            result = session.trainer.train()
+            signals.ask(None)
+        session.close()
+        _print_result(result, folder)
+        return signals.exit_code
+
+
+def _sinks(cfg: DictConfig, session: Session, folder: Path) -> list[Logger]:
+    """Open everything that records metrics, the progress display last."""
+    sinks: list[Logger] = [CsvLogger(folder / "metrics.csv"), TensorBoardLogger(folder / "summaries")]
+    if cfg.wandb_activate:
+        sinks.append(
+            WandbLogger(
+                folder,
+                session.trainer.full_config,
+                session.trainer.run_id,
+                project=cfg.wandb_project,
+                entity=cfg.wandb_entity or None,
+                group=cfg.wandb_group or None,
+                name=cfg.wandb_name or folder.name,
+                tags=list(cfg.wandb_tags),
+            )
+        )
+    return [*sinks, display.progress(str(cfg.task_name), session.trainer.config.max_epochs)]
+
+
+@contextmanager
+def _reported_crash(session: Session, folder: Path, output: QuietOutput) -> Iterator[None]:
+    """After a crash say where the run stood and what is left of it, then let the exception go on."""
+    try:
+        yield
+    except Exception:
+        session.loggers.close()
+        trainer = session.trainer
+        last = folder / "nn" / "last.pth"
+        print(
+            f"error: training stopped in iteration {trainer.epoch + 1} (frame {trainer.frame}, "
+            f"{session.env.num_envs} envs); last checkpoint: {last if last.exists() else 'none'}\n"
+            f"end of {folder / 'events.log'}:\n{output.tail(LOG_TAIL)}",
+            file=sys.stderr,
+        )
+        raise
+
+
+def _print_result(result: TrainResult, folder: Path) -> None:
+    """Say how training ended and where its last checkpoint is."""
+    print(
+        f"stopped by {result.stop_reason} after iteration {result.epochs}, frame {result.frames}: "
+        f"reward {result.reward_mean:.2f}; checkpoint {folder / 'nn' / 'last.pth'}"
+    )
