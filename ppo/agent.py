@@ -31,12 +31,15 @@ class Action(NamedTuple):
 class Agent(nn.Module):
     """Actor-critic with observation and value normalisation; the part that a checkpoint needs for playing."""
 
-    def __init__(self, num_observations: int, num_actions: int, config: TrainConfig) -> None:
+    def __init__(self, num_observations: int, num_actions: int, config: TrainConfig, device: torch.device) -> None:
         """Build the network and the normalisers that the settings ask for."""
         super().__init__()
-        self.network = ActorCritic(num_observations, num_actions, config.network)
+        mixed = config.mixed_precision_cpu if device.type == "cpu" else config.mixed_precision
+        autocast = torch.bfloat16 if mixed else None
+        self.network = ActorCritic(num_observations, num_actions, config.network, autocast)
         self.obs_normalizer = RunningNormalizer(num_observations) if config.normalize_input else None
         self.value_normalizer = RunningNormalizer(1) if config.normalize_value else None
+        self.to(device)
 
     def evaluate(self, observations: torch.Tensor) -> PolicyOutput:
         """Distribution and value (real units) of raw observations (N, O); statistics stay as they are."""

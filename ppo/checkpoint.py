@@ -57,6 +57,13 @@ def read(path: str | Path) -> dict[str, Any]:
     return content
 
 
+def remove_old(folder: Path, keep: int) -> None:
+    """Delete all but the `keep` newest of the periodic checkpoints `ep_N.pth`."""
+    periodic = [path for path in folder.glob("ep_*.pth") if path.stem[3:].isdigit()]
+    for path in sorted(periodic, key=lambda path: int(path.stem[3:]))[:-keep]:
+        path.unlink(missing_ok=True)
+
+
 def check_signature(saved: Mapping[str, Any], current: Mapping[str, Any]) -> None:
     """Compare a checkpoint's environment signature with the environment at hand.
 

@@ -87,25 +87,37 @@ class TrainConfig:
     # Optimiser and its rate
     lr_schedule: str = "constant"
     schedule_type: str = "legacy"
+    """`legacy` adapts after every minibatch, `standard` after every mini-epoch with its mean KL"""
     kl_threshold: float = 0.008
     kl_reference: str = "previous_visit"
+    """what the adaptive rate measures against: the policy at a sample's `previous_visit`, or the `behaviour` policy"""
     kl_estimator: str = "rl_games"
+    """`rl_games` (biased by its epsilons) or `exact`"""
     min_lr: float = 1e-6
     max_lr: float = 1e-2
     truncate_grads: bool = False
     grad_norm: float = 1.0
     weight_decay: float = 0.0
     shuffle: str = "none"
+    """`none`: contiguous groups of environments, the same in every mini-epoch (rl_games); or each `epoch`/`iteration`"""
     micro_batch_size: int | None = None
+    """largest number of samples in one backward pass; gradients accumulate over the minibatch (None: all at once)"""
+    mixed_precision: bool = False
+    """bfloat16 autocast of the hidden layers on CUDA, as in rl_games"""
+    mixed_precision_cpu: bool = False
+    """the same on CPU: faster, but not shown to learn equally well everywhere"""
 
     # Length of the run, statistics, files
     max_epochs: int = -1
     max_frames: int = -1
     score_to_win: float = math.inf
     games_to_track: int = 100
+    """reward_mean is over this many of the last finished episodes"""
     save_best_after: int = 100
     save_frequency: int = 0
+    """iterations between checkpoints `ep_N`; 0 saves only at the end"""
     keep_last: int | None = None
+    """keep only this many of the newest `ep_N` checkpoints (None: all)"""
 
     def __post_init__(self) -> None:
         """Check values and combinations."""
@@ -166,7 +178,11 @@ class TrainConfig:
 
 
 def read_network(tree: Mapping[str, Any], where: str = "params.network") -> NetworkConfig:
-    """Read rl_games' `network` section."""
+    """Read rl_games' `network` section.
+
+    Raises:
+        ConfigError: on unknown, missing or unusable keys.
+    """
     _require_known(tree, ("name", "separate", "space", "mlp"), where)
     _require(tree.get("name", "actor_critic") == "actor_critic", f"{where}.name must be actor_critic")
     mlp = _section(tree, "mlp", where)
@@ -201,7 +217,7 @@ def read_network(tree: Mapping[str, Any], where: str = "params.network") -> Netw
 
 
 def _read_initializer(tree: Mapping[str, Any] | None, where: str) -> Initializer:
-    initializer = _build(Initializer, tree or {}, where)
+    initializer: Initializer = _build(Initializer, tree or {}, where)
     _one_of(f"{where}.name", initializer.name, INITIALIZERS)
     return initializer
 

@@ -60,17 +60,28 @@ class MeanTracker:
     def __init__(self) -> None:
         """Start empty."""
         self._values: dict[str, list[Any]] = {}
+        self._last: dict[str, Any] | None = None
 
     def add(self, values: dict[str, Any]) -> None:
-        """Add floats or 0-dim tensors; tensors are not read, only kept."""
+        """Add floats or 0-dim tensors; tensors are not read, only kept. The same dict again holds nothing new."""
+        if values is self._last:
+            return
+        self._last = values
         for name, value in values.items():
             self._values.setdefault(name, []).append(value.clone() if torch.is_tensor(value) else value)
 
     def pop(self, prefix: str) -> dict[str, float]:
         """Return the means under `prefix/name` and start again. Synchronises."""
-        means = {f"{prefix}/{name}": sum(map(float, values)) / len(values) for name, values in self._values.items()}
+        means = {}
+        for name, values in self._values.items():
+            on_device = torch.is_tensor(values[0])
+            means[f"{prefix}/{name}"] = float(torch.stack(values).float().mean()) if on_device else _mean(values)
         self._values.clear()
         return means
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
 
 
 class Stopwatch:
@@ -104,3 +115,23 @@ class Stopwatch:
             self._events.clear()
         seconds, self._seconds = self._seconds, 0.0
         return seconds
+
+
+class RateWatch:
+    """Tells when the adaptive learning rate has sat at one of its bounds for a while."""
+
+    PATIENCE = 50
+    """iterations at the bound before the one warning"""
+
+    def __init__(self, min_rate: float, max_rate: float) -> None:
+        """Watch a rate between two bounds."""
+        self._bounds = {"min_lr": min_rate, "max_lr": max_rate}
+        self._pinned = dict.fromkeys(self._bounds, 0)
+
+    def check(self, rate: float) -> str | None:
+        """Take this iteration's rate; returns a warning once each time a bound has held for PATIENCE iterations."""
+        for name, bound in self._bounds.items():
+            self._pinned[name] = self._pinned[name] + 1 if abs(rate - bound) <= 1e-6 * bound else 0
+            if self._pinned[name] == self.PATIENCE:
+                return f"the learning rate has been at {name}={bound:g} for {self.PATIENCE} iterations"
+        return None

@@ -60,7 +60,7 @@ class VectorEnv(Protocol):
         """Apply actions (N, A) and return (obs, reward (N,), done (N,), info).
 
         `info` may hold `"time_outs"` (N,): episodes cut by the time limit, and `"episode"`: a dict of 0-dim
-        tensors or floats that are averaged and logged.
+        tensors or floats that are averaged and logged; returning the same dict object again adds nothing.
         """
 
     def signature(self) -> dict[str, Any]:
@@ -70,4 +70,7 @@ class VectorEnv(Protocol):
         """Everything that a bit-exact resume needs, as tensors and plain types."""
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore what `get_state` returned."""
+        """Restore what `get_state` returned; its tensors may be on the CPU.
+
+        Also called on the running environment at every checkpoint, with its own state.
+        """

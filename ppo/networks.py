@@ -9,10 +9,9 @@ from torch import nn
 
 from ppo.config import Initializer, NetworkConfig
 
+_IN_PLACE: dict[str, type[nn.ELU] | type[nn.ReLU] | type[nn.SELU]] = {"elu": nn.ELU, "relu": nn.ReLU, "selu": nn.SELU}
 _ACTIVATIONS: dict[str, type[nn.Module]] = {
-    "relu": nn.ReLU,
     "tanh": nn.Tanh,
-    "selu": nn.SELU,
     "gelu": nn.GELU,
     "silu": nn.SiLU,
     "swish": nn.SiLU,
@@ -33,11 +32,18 @@ class PolicyOutput(NamedTuple):
 
 
 class ActorCritic(nn.Module):
-    """MLP policy with a state-independent log-std and an MLP value, sharing a trunk or not."""
+    """MLP policy with a state-independent log-std and an MLP value, sharing a trunk or not.
 
-    def __init__(self, num_observations: int, num_actions: int, config: NetworkConfig) -> None:
+    Under autocast only the hidden layers run in the lower precision: the heads, and with them log-probabilities,
+    KL and values, stay in float32.
+    """
+
+    def __init__(
+        self, num_observations: int, num_actions: int, config: NetworkConfig, autocast: torch.dtype | None = None
+    ) -> None:
         """Build and initialise the layers; biases start at 0."""
         super().__init__()
+        self.autocast = autocast
         self.actor = _mlp(num_observations, config)
         self.critic = _mlp(num_observations, config) if config.separate else None
         features = config.units[-1] if config.units else num_observations
@@ -56,10 +62,12 @@ class ActorCritic(nn.Module):
 
     def forward(self, observations: torch.Tensor) -> PolicyOutput:
         """Evaluate normalised observations (B, O)."""
-        actor_features = self.actor(observations)
-        critic_features = actor_features if self.critic is None else self.critic(observations)
-        mean = self.mean(actor_features)
-        value = self.value(critic_features).squeeze(-1)
+        device = observations.device.type
+        with torch.autocast(device, dtype=self.autocast, enabled=self.autocast is not None):
+            actor_features = self.actor(observations)
+            critic_features = actor_features if self.critic is None else self.critic(observations)
+        mean = self.mean(actor_features.float())
+        value = self.value(critic_features.float()).squeeze(-1)
         return PolicyOutput(mean, self.log_std.expand_as(mean), value)
 
 
@@ -73,9 +81,7 @@ def _mlp(num_inputs: int, config: NetworkConfig) -> nn.Sequential:
 
 def _activation(name: str) -> nn.Module:
     """In place where the backward pass needs only the output."""
-    if name == "elu":
-        return nn.ELU(inplace=True)
-    return _ACTIVATIONS[name]()
+    return _IN_PLACE[name](inplace=True) if name in _IN_PLACE else _ACTIVATIONS[name]()
 
 
 def _initialize(weight: torch.Tensor, initializer: Initializer) -> None:

@@ -17,7 +17,7 @@ from ppo import checkpoint, schedule
 from ppo.agent import Agent
 from ppo.checkpoint import CheckpointError
 from ppo.config import ConfigError, TrainConfig
-from ppo.diagnostics import EpisodeTracker, MeanTracker, Stopwatch
+from ppo.diagnostics import EpisodeTracker, MeanTracker, RateWatch, Stopwatch
 from ppo.env import Observation, VectorEnv
 from ppo.loggers import Logger, LoggerGroup
 from ppo.rollout import RolloutBuffer, bootstrap_time_outs, minibatch_sizes
@@ -80,37 +80,42 @@ class Trainer:
 
         torch.manual_seed(seed)
         num_observations, num_actions = env.observation_space.shape[0], env.action_space.shape[0]
-        self.agent = Agent(num_observations, num_actions, config).to(self.device)
+        self.agent = Agent(num_observations, num_actions, config, self.device)
         self.update = PolicyUpdate(self.agent, config, config.minibatch_samples(env.num_envs), self.device)
         self.buffer = RolloutBuffer(env.num_envs, config.horizon_length, num_observations, num_actions, self.device)
         self.episodes = EpisodeTracker(env.num_envs, config.horizon_length, config.games_to_track, self.device)
+        adaptive = config.lr_schedule == "adaptive"
+        self._rate_watch = RateWatch(config.min_lr, config.max_lr) if adaptive else None
         self._infos = MeanTracker()
         self._loggers = LoggerGroup(loggers)
         self._step_watch, self._rollout_watch = Stopwatch(self.device), Stopwatch(self.device)
         low, high = (torch.as_tensor(b, device=self.device) for b in (env.action_space.low, env.action_space.high))
         self._action_scale, self._action_offset = (high - low) / 2.0, (high + low) / 2.0
+        self._frames_an_iteration = env.num_envs * config.horizon_length
         self._observation: Observation | None = None
         self._stop_request: str | None = None
+        self._saved_epoch = -1
 
     # ---- the loop
 
     def train(self) -> TrainResult:
         """Train until a limit is reached or a stop is requested; saves `last.pth` at the end."""
-        if self._observation is None:
-            self._observation = self.env.reset()
-        while (reason := self._stop_reason()) is None:
-            start = time.perf_counter()
-            self._set_scheduled_rate()
-            self._rollout()
-            statistics = self._learn()
-            self.epoch += 1
-            self.frame += self.env.num_envs * self.config.horizon_length
-            self._report(statistics, start)
-            self._save_when_due()
-        if self.run_dir is not None:
-            self.save(self.run_dir / "nn" / "last.pth")
-        self._loggers.close()
-        return TrainResult(self.epoch, self.frame, self.reward_mean, reason)
+        try:
+            if self._observation is None:
+                self._observation = self.env.reset()
+            while (reason := self._stop_reason()) is None:
+                start = time.perf_counter()
+                self._set_scheduled_rate()
+                self._rollout()
+                statistics = self._learn()
+                self.epoch += 1
+                self.frame += self._frames_an_iteration
+                self._report(statistics, start)
+                self._save_when_due()
+            self._save_last()
+            return TrainResult(self.epoch, self.frame, self.reward_mean, reason)
+        finally:
+            self._loggers.close()
 
     def request_stop(self, reason: str) -> None:
         """Ask the loop to finish the current iteration, save and return; safe to call from a signal handler."""
@@ -190,7 +195,7 @@ class Trainer:
         seconds = time.perf_counter() - start
         self.wall_time += seconds
         self.reward_mean = episodes["reward_mean"]
-        frames = self.env.num_envs * self.config.horizon_length
+        frames, rate = self._frames_an_iteration, float(self.update.rate)
         metrics = {
             "iteration": float(self.epoch),
             "frame": float(self.frame),
@@ -199,10 +204,12 @@ class Trainer:
             "fps_step": frames / max(step_seconds, 1e-9),
             "fps_step_inference": frames / max(rollout_seconds, 1e-9),
             "fps_total": frames / seconds,
-            "lr": float(self.update.rate),
+            "lr": rate,
             **dict(zip(statistics, values, strict=True)),
             **self._infos.pop("episode"),
         }
+        if self._rate_watch is not None and (warning := self._rate_watch.check(rate)):
+            _log.warning(warning)
         if metrics["skipped_updates"]:
             _log.warning("%d updates skipped: loss or gradient not finite", metrics["skipped_updates"])
         self._loggers.log(metrics, self.frame)
@@ -210,7 +217,7 @@ class Trainer:
     # ---- checkpoints
 
     def _save_when_due(self) -> None:
-        """Best, periodic and last checkpoints; a failing disk is reported, not fatal."""
+        """Best and periodic checkpoints; the best one holds no environment state, so it is no boundary."""
         if self.run_dir is None:
             return
         config, folder = self.config, self.run_dir / "nn"
@@ -219,14 +226,22 @@ class Trainer:
             self.best_reward = self.reward_mean
             self.save(folder / "best.pth", with_env=False)
         if config.save_frequency > 0 and self.epoch % config.save_frequency == 0:
-            self.save(folder / f"ep_{self.epoch}.pth", folder / "last.pth")
+            self._save_last(folder / f"ep_{self.epoch}.pth")
+            if config.keep_last is not None:
+                checkpoint.remove_old(folder, config.keep_last)
+
+    def _save_last(self, *others: Path) -> None:
+        """Write `last.pth` (and the same under other names) unless this iteration's is there already."""
+        if self.run_dir is not None and self._saved_epoch != self.epoch:
+            self.save(*others, self.run_dir / "nn" / "last.pth")
+            self._saved_epoch = self.epoch
 
     def save(self, *paths: Path, with_env: bool = True) -> bool:
         """Write a checkpoint to the paths; returns whether all were written.
 
         With the environment's state a checkpoint is a boundary: the state is written back into the running
         environment too, so that this run and one resumed from the file go on alike. A model with a non-finite
-        value is never written.
+        value is never written, and a failing disk is reported, not raised.
         """
         if not checkpoint.all_finite(self.agent.state_dict()):
             _log.error("checkpoint not written: the model holds non-finite values; the last good one stays")
