@@ -104,12 +104,12 @@ def load(overrides: Sequence[str], config_dir: str | None = None, saved: Mapping
     return cfg
 
 
-def to_plain(cfg: DictConfig | ListConfig) -> Any:
+def to_plain(cfg: DictConfig) -> dict[str, Any]:
     """Return a config as plain dicts, lists and scalars, without Hydra's own node."""
-    plain = OmegaConf.to_container(cfg, resolve=True)
-    if isinstance(plain, dict):
-        plain.pop("hydra", None)
-    return plain
+    own = OmegaConf.masked_copy(cfg, [key for key in cfg if key != "hydra"])
+    plain = OmegaConf.to_container(own, resolve=True)
+    assert isinstance(plain, dict)
+    return {str(key): value for key, value in plain.items()}
 
 
 def parse(overrides: Sequence[str]) -> list[Override]:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hydra._internal.utils import get_args_parser
 from omegaconf import DictConfig
 
 from gymscale.scripts import config, exits, preflight
+from gymscale.scripts.arguments import parse_flags
 from gymscale.scripts.config import UsageError
 
 PLAYED_ENVS = 64
@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: list[str]) -> int:
-    flags = get_args_parser().parse_args(argv)
+    flags = parse_flags(argv)
     for line in preflight.problems():
         raise UsageError(line)
     if flags.multirun:

@@ -10,9 +10,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from hydra._internal.utils import get_args_parser
-
 from gymscale.scripts import config, exits, multirun, preflight
+from gymscale.scripts.arguments import flags_first, parse_flags
 from gymscale.scripts.config import UsageError
 
 INFORMATION_FLAGS = ("help", "hydra_help", "info", "shell_completion", "cfg")
@@ -26,7 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: list[str]) -> int:
-    flags = get_args_parser().parse_args(argv)
+    flags = parse_flags(argv)
+    argv = flags_first(argv, flags.overrides)
     if flags.help or flags.hydra_help or flags.shell_completion:
         multirun.hand_to_hydra(argv)
         return 0
