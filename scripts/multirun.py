@@ -78,8 +78,11 @@ def _hydra_main(_cfg: DictConfig) -> None:
     """Run one job of the sweep."""
     job = HydraConfig.get()
     overrides = [*job.overrides.task]
-    searchpath = [line for line in job.overrides.hydra if line.startswith("hydra.searchpath=")]
-    command = [sys.executable, "-m", "gymscale.scripts.train", *overrides, *searchpath]
+    places = [line for line in job.overrides.hydra if line.startswith("hydra.searchpath=")]
+    for source in job.runtime.config_sources:
+        if source.provider == "command-line":
+            places += ["--config-dir", source.path]
+    command = [sys.executable, "-m", "gymscale.scripts.train", *overrides, *places]
     code = _run_child([*command, f"hydra.run.dir={job.runtime.output_dir}"])
     if code != 0:
         name = f"job {job.job.num} ({' '.join(overrides)}): exit code {code}"
