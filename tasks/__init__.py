@@ -1,0 +1,1 @@
+"""Robot tasks written against the Isaac Gym API; look them up by name in `tasks.registry`."""

@@ -1,0 +1,69 @@
+"""From the plain `task` config to simulation parameters, devices, paths and reference quirks."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Any, Mapping
+
+from isaacgym import gymapi
+
+ENGINES = {"physx": gymapi.SIM_PHYSX, "flex": gymapi.SIM_FLEX}
+UP_AXES = {"z": gymapi.UP_AXIS_Z, "y": gymapi.UP_AXIS_Y}
+
+FIXED_QUIRKS = {
+    "Q8": "GPU physics follows the config even where the simulation runs on the CPU",
+    "Q30": "with several simulation steps per action on the CPU, results are fetched only after the last",
+}
+"""Behaviours of IsaacGymEnvs 1.5 that are corrected unless `reference_quirks` asks for them."""
+
+
+def parse_device(device: str) -> tuple[str, int]:
+    """Split "cuda:1" into ("cuda", 1); the id is 0 when it is left out."""
+    kind, _, index = device.partition(":")
+    if index and not index.isdigit():
+        raise ValueError(f"device {device!r} is not of the form cpu, cuda or cuda:<number>")
+    return kind, int(index or 0)
+
+
+def parse_sim_params(sim_cfg: Mapping[str, Any]) -> gymapi.SimParams:
+    """Simulation parameters of a task's `sim` section (times in seconds, gravity in m/s^2)."""
+    if sim_cfg["up_axis"] not in UP_AXES:
+        raise ValueError(f"sim.up_axis is {sim_cfg['up_axis']!r}; allowed are 'z' and 'y'")
+    params = gymapi.SimParams()
+    params.dt = float(sim_cfg["dt"])
+    params.substeps = int(sim_cfg.get("substeps", 2))
+    params.num_client_threads = int(sim_cfg.get("num_client_threads", 0))
+    params.use_gpu_pipeline = bool(sim_cfg["use_gpu_pipeline"])
+    params.up_axis = UP_AXES[sim_cfg["up_axis"]]
+    params.gravity = gymapi.Vec3(*(float(g) for g in sim_cfg["gravity"]))
+    for key, value in sim_cfg.get("physx", {}).items():
+        if not hasattr(params.physx, key):
+            raise ValueError(f"sim.physx.{key} is not a PhysX parameter")
+        setattr(params.physx, key, gymapi.ContactCollection(value) if key == "contact_collection" else value)
+    return params
+
+
+def parse_quirks(setting: Any) -> frozenset[str]:
+    """Ids of the corrected behaviours that `reference_quirks` (false, true or a list of ids) switches back on."""
+    if setting is None or isinstance(setting, bool):
+        return frozenset(FIXED_QUIRKS) if setting else frozenset()
+    ids = [setting] if isinstance(setting, str) else list(setting)
+    for quirk in ids:
+        if quirk not in FIXED_QUIRKS:
+            near = difflib.get_close_matches(str(quirk), FIXED_QUIRKS, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            allowed = ", ".join(FIXED_QUIRKS)
+            raise ValueError(f"reference_quirks: {quirk!r} cannot be chosen; {hint}(allowed: {allowed})")
+    return frozenset(ids)
+
+
+def asset_root(cfg: Mapping[str, Any]) -> str:
+    """Folder of the asset files: `env.asset.assetRoot`, else `asset_root`, else `assets/` beside this package."""
+    configured = cfg["env"].get("asset", {}).get("assetRoot") or cfg.get("asset_root")
+    if configured:
+        return str(configured)
+    beside = Path(__file__).resolve().parents[2] / "assets"
+    if not beside.is_dir():
+        raise FileNotFoundError(f"no asset folder at {beside}; set env.asset.assetRoot")
+    return str(beside)

@@ -1,0 +1,43 @@
+"""Task names and the classes behind them; a task's module is imported only when it is asked for."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tasks.base.vec_task import VecTask
+
+_TASKS = {
+    "Ant": "tasks.ant",
+    "Cartpole": "tasks.cartpole",
+}
+"""Class name -> module that defines it."""
+
+
+class UnknownTaskError(KeyError):
+    """No task has this name."""
+
+    def __init__(self, name: str) -> None:
+        """Compose the one-line message, with the nearest known name if there is one."""
+        near = difflib.get_close_matches(name, _TASKS, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        self.message = f"unknown task {name!r}{hint} (known: {', '.join(names())})"
+        super().__init__(self.message)
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def names() -> list[str]:
+    """Names of all tasks, sorted."""
+    return sorted(_TASKS)
+
+
+def get(name: str) -> type[VecTask]:
+    """Class of the task called `name`; raises `UnknownTaskError` if there is none."""
+    if name not in _TASKS:
+        raise UnknownTaskError(name)
+    task_class: type[VecTask] = getattr(importlib.import_module(_TASKS[name]), name)
+    return task_class

@@ -1,0 +1,296 @@
+"""A small stand-in for the simulator, configs of tasks, and helpers for rotations."""
+
+import copy
+import math
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+from isaacgym import gymapi, gymtorch  # isort: skip
+import numpy as np
+import pytest
+import torch
+import yaml
+from omegaconf import OmegaConf
+
+REPO = Path(__file__).resolve().parents[2]
+DEG = math.pi / 180.0
+
+ANT_DOFS = ["hip_1", "ankle_1", "hip_2", "ankle_2", "hip_3", "ankle_3", "hip_4", "ankle_4"]
+ANT_BODIES = ["torso"] + [
+    f"{leg}_{part}" for leg in ("front_left", "front_right", "left_back", "right_back") for part in ("leg", "foot")
+]
+ANT_LIMITS = [(-40, 40), (30, 100), (-40, 40), (-100, -30), (-40, 40), (-100, -30), (-40, 40), (30, 100)]
+FAKE_ASSETS = {
+    "ant/ant.xml": SimpleNamespace(
+        bodies=ANT_BODIES,
+        dofs=ANT_DOFS,
+        limits=[(low * DEG, high * DEG) for low, high in ANT_LIMITS],
+        motors=[(name, 15.0) for name in ANT_DOFS[6:] + ANT_DOFS[:6]],
+    ),
+    "cartpole/cartpole.urdf": SimpleNamespace(
+        bodies=["slider", "cart", "pole"], dofs=["slider_to_cart", "cart_to_pole"], limits=[(-4, 4), (0, 0)], motors=[]
+    ),
+}
+
+
+class FakeGym:
+    """The calls that the tasks make, on plain tensors; `physics(gym)` may change the state in `simulate`."""
+
+    def __init__(self):
+        self.calls = Counter()
+        self.physics = lambda gym: None
+        self.frames = 0
+        self.envs = []
+        self.sensors = []
+        self.dof_props = {}
+        self.viewer = None
+        self.events = []
+
+    # -- scene
+    def create_sim(self, compute_device, graphics_device, engine, params):
+        self.compute_device, self.graphics_device, self.params = compute_device, graphics_device, copy.deepcopy(params)
+        self.envs, self.sensors = [], []
+        return "sim"
+
+    def add_ground(self, sim, params):
+        self.plane = params
+
+    def load_asset(self, sim, root, file, options=None):
+        self.options = options
+        self.asset_root = root
+        return FAKE_ASSETS[file]
+
+    def get_asset_dof_names(self, asset):
+        return list(asset.dofs)
+
+    def get_asset_rigid_body_names(self, asset):
+        return list(asset.bodies)
+
+    def get_asset_rigid_body_count(self, asset):
+        return len(asset.bodies)
+
+    def get_asset_actuator_properties(self, asset):
+        return [SimpleNamespace(motor_effort=effort) for _, effort in asset.motors]
+
+    def get_asset_actuator_joint_name(self, asset, index):
+        return asset.motors[index][0]
+
+    def create_asset_force_sensor(self, asset, body, pose):
+        self.sensors.append(asset.bodies[body])
+        return len(self.sensors) - 1
+
+    def create_env(self, sim, lower, upper, per_row):
+        self.env_bounds, self.per_row = (lower, upper), per_row
+        self.envs.append([])
+        return len(self.envs) - 1
+
+    def create_actor(self, env, asset, pose, name, group, collision_filter, segmentation):
+        self.asset, self.actor_name = asset, name
+        self.start = [pose.p.x, pose.p.y, pose.p.z, pose.r.x, pose.r.y, pose.r.z, pose.r.w]
+        self.envs[env].append((group, collision_filter))
+        return 0
+
+    def get_actor_dof_properties(self, env, actor):
+        properties = np.zeros(len(self.asset.dofs), dtype=[("lower", "f4"), ("upper", "f4"), ("driveMode", "i4"),
+                                                           ("stiffness", "f4"), ("damping", "f4")])  # fmt: skip
+        properties["lower"], properties["upper"] = np.array(self.asset.limits).T
+        properties["stiffness"] = properties["damping"] = 7.0
+        return properties
+
+    def set_actor_dof_properties(self, env, actor, properties):
+        self.dof_props[env] = properties.copy()
+        return True
+
+    def set_rigid_body_color(self, env, actor, body, mesh, colour):
+        self.calls["colour"] += 1
+
+    def prepare_sim(self, sim):
+        n, d = len(self.envs), len(self.asset.dofs)
+        self.root = torch.zeros(n, 13)
+        self.root[:, :7] = torch.tensor(self.start)
+        self.dof = torch.zeros(n, d, 2)
+        self.sensor = torch.zeros(n * len(self.sensors), 6)
+        self.forces = torch.zeros(n, d)
+        self.targets = torch.zeros(n, d)
+        self.buffers = {
+            "root": self.root.clone(), "dof": self.dof.view(-1, 2).clone(), "sensor": self.sensor.clone(),
+        }  # fmt: skip
+        return True
+
+    # -- stepping
+    def simulate(self, sim):
+        self.calls["simulate"] += 1
+        self.frames += 1
+        self.physics(self)
+
+    def fetch_results(self, sim, wait):
+        self.calls["fetch_results"] += 1
+
+    def get_frame_count(self, sim):
+        return self.frames
+
+    # -- state
+    def acquire_actor_root_state_tensor(self, sim):
+        return gymtorch.Tensor(self.buffers["root"])
+
+    def acquire_dof_state_tensor(self, sim):
+        return gymtorch.Tensor(self.buffers["dof"])
+
+    def acquire_force_sensor_tensor(self, sim):
+        return gymtorch.Tensor(self.buffers["sensor"])
+
+    def refresh_actor_root_state_tensor(self, sim):
+        self.buffers["root"].copy_(self.root)
+
+    def refresh_dof_state_tensor(self, sim):
+        self.buffers["dof"].copy_(self.dof.view(-1, 2))
+
+    def refresh_force_sensor_tensor(self, sim):
+        self.buffers["sensor"].copy_(self.sensor)
+
+    def set_actor_root_state_tensor(self, sim, states):
+        self.root.copy_(states.torch)
+
+    def set_dof_state_tensor(self, sim, states):
+        self.dof.view(-1, 2).copy_(states.torch)
+
+    def set_actor_root_state_tensor_indexed(self, sim, states, ids, count):
+        assert ids.torch.dtype is torch.int32
+        rows = ids.torch[:count].long()
+        self.root[rows] = states.torch[rows]
+        self.calls["root_rows"] += count
+
+    def set_dof_state_tensor_indexed(self, sim, states, ids, count):
+        assert ids.torch.dtype is torch.int32
+        rows = ids.torch[:count].long()
+        self.dof[rows] = states.torch.view_as(self.dof)[rows]
+        self.calls["dof_rows"] += count
+
+    def set_dof_actuation_force_tensor(self, sim, forces):
+        self.forces.copy_(forces.torch)
+
+    # -- viewer
+    def create_viewer(self, sim, properties):
+        return self.viewer
+
+    def subscribe_viewer_keyboard_event(self, viewer, key, action):
+        self.calls[f"key {action}"] += 1
+
+    def viewer_camera_look_at(self, viewer, env, eye, target):
+        self.camera = (eye, target)
+
+    def query_viewer_has_closed(self, viewer):
+        return False
+
+    def query_viewer_action_events(self, viewer):
+        events, self.events = self.events, []
+        return events
+
+    def poll_viewer_events(self, viewer):
+        self.calls["poll"] += 1
+
+    def step_graphics(self, sim):
+        self.calls["step_graphics"] += 1
+
+    def draw_viewer(self, viewer, sim, collision):
+        self.calls["draw"] += 1
+
+    def sync_frame_time(self, sim):
+        self.calls["sync"] += 1
+
+    def write_viewer_image_to_file(self, viewer, path):
+        self.calls["image"] += 1
+
+
+@pytest.fixture
+def fake_gym(monkeypatch):
+    gym = FakeGym()
+    monkeypatch.setattr(gymapi, "acquire_gym", lambda: gym, raising=False)
+    return gym
+
+
+def compose(group: str, name: str, **root) -> dict:
+    """One yaml file of cfg/, resolved below a root node as the command line gives it."""
+    resolvers = {
+        "eq": lambda x, y: str(x).lower() == str(y).lower(),
+        "contains": lambda x, y: str(x).lower() in str(y).lower(),
+        "if": lambda predicate, a, b: a if predicate else b,
+        "resolve_default": lambda default, arg: default if arg == "" else arg,
+    }
+    for key, function in resolvers.items():
+        OmegaConf.register_new_resolver(key, function, replace=True)
+    base = {"num_envs": "", "physics_engine": "physx", "pipeline": "cpu", "sim_device": "cpu", "num_threads": 4,
+            "solver_type": 1, "num_subscenes": 4, "seed": 42, "checkpoint": "", "experiment": "", "max_iterations": "",
+            "multi_gpu": False}  # fmt: skip
+    task = name[:-3] if name.endswith("PPO") else name
+    tree = {**base, **root, "task": yaml.safe_load((REPO / "cfg" / "task" / f"{task}.yaml").read_text())}
+    if group == "train":
+        tree["train"] = yaml.safe_load((REPO / "cfg" / "train" / f"{name}.yaml").read_text())
+    plain = OmegaConf.to_container(OmegaConf.create(tree), resolve=True)
+    return plain[group]
+
+
+@pytest.fixture
+def load_cfg():
+    return compose
+
+
+@pytest.fixture
+def make_task(fake_gym):
+    """Build a task on the stand-in: env settings are keywords."""
+    from tasks import registry
+
+    def make(name, cfg=None, headless=True, **env):
+        cfg = cfg or compose("task", name)
+        cfg["env"].update(env)
+        return registry.get(name)(cfg, "cpu", "cpu", headless=headless)
+
+    return make
+
+
+def _axis_quat(axis: int, angle: float) -> np.ndarray:
+    quat = np.zeros(4)
+    quat[axis], quat[3] = math.sin(angle / 2), math.cos(angle / 2)
+    return quat
+
+
+def _multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    vector = a[3] * b[:3] + b[3] * a[:3] + np.cross(a[:3], b[:3])
+    return np.append(vector, a[3] * b[3] - a[:3] @ b[:3])
+
+
+@pytest.fixture
+def quat_rpy():
+    """Quaternion (4,) xyzw of intrinsic yaw, pitch, roll angles, given as (roll, pitch, yaw)."""
+
+    def build(roll, pitch, yaw):
+        quat = _multiply(_multiply(_axis_quat(2, yaw), _axis_quat(1, pitch)), _axis_quat(0, roll))
+        return torch.tensor(quat, dtype=torch.float32)
+
+    return build
+
+
+class SyncCounter(torch.utils._python_dispatch.TorchDispatchMode):
+    """Counts the operations that make the host wait for a device."""
+
+    WAITING = ("nonzero", "_local_scalar_dense", "masked_select", "unique", "is_nonzero", "equal")
+
+    def __init__(self):
+        super().__init__()
+        self.seen = Counter()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        name = func.__name__.split(".")[0]
+        if name in self.WAITING:
+            self.seen[name] += 1
+        if name in ("index", "index_put_", "index_put") and any(
+            isinstance(i, torch.Tensor) and i.dtype in (torch.bool, torch.uint8) for i in args[1]
+        ):
+            self.seen["mask_index"] += 1
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.fixture
+def count_syncs():
+    return SyncCounter

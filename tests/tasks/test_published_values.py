@@ -1,0 +1,153 @@
+"""Every default of cfg/task and cfg/train against the published values (C17 for the batch sizes)."""
+
+import pytest
+
+COMMON_PHYSX = {
+    "num_threads": 4, "solver_type": 1, "use_gpu": False, "num_position_iterations": 4, "contact_offset": 0.02,
+    "bounce_threshold_velocity": 0.2, "num_subscenes": 4,
+}  # fmt: skip
+COMMON_SIM = {"up_axis": "z", "use_gpu_pipeline": False, "gravity": [0.0, 0.0, -9.81]}
+
+CARTPOLE = {
+    "name": "Cartpole",
+    "physics_engine": "physx",
+    "reference_quirks": [],
+    "env": {
+        "numEnvs": 512, "envSpacing": 4.0, "episodeLength": 500, "resetDist": 3.0, "maxEffort": 400.0,
+        "clipObservations": 5.0, "clipActions": 1.0,
+        "asset": {"assetRoot": "", "assetFileName": "cartpole/cartpole.urdf"}, "enableCameraSensors": False,
+    },
+    "sim": {
+        **COMMON_SIM, "dt": 0.0166, "substeps": 2,
+        "physx": {
+            **COMMON_PHYSX, "num_velocity_iterations": 0, "rest_offset": 0.001, "max_depenetration_velocity": 100.0,
+            "default_buffer_size_multiplier": 2.0, "max_gpu_contact_pairs": 1048576, "contact_collection": 0,
+        },
+    },
+    "task": {"randomize": False},
+}  # fmt: skip
+
+ANT = {
+    "name": "Ant",
+    "physics_engine": "physx",
+    "reference_quirks": [],
+    "env": {
+        "numEnvs": 4096, "envSpacing": 5, "episodeLength": 1000, "clipActions": 1.0, "controlFrequencyInv": 1,
+        "powerScale": 1.0, "aliveReward": 0.5, "headingWeight": 0.5, "upWeight": 0.1, "actionsCost": 0.005,
+        "energyCost": 0.05, "jointsAtLimitCost": 0.1, "deathCost": -2.0, "terminationHeight": 0.31,
+        "angularVelocityScale": 1.0, "dofVelocityScale": 0.2, "contactForceScale": 0.1,
+        "plane": {"staticFriction": 1.0, "dynamicFriction": 1.0, "restitution": 0.0},
+        "asset": {"assetRoot": "", "assetFileName": "ant/ant.xml"}, "enableCameraSensors": False,
+    },
+    "sim": {
+        **COMMON_SIM, "dt": 0.0166, "substeps": 2,
+        "physx": {
+            **COMMON_PHYSX, "num_velocity_iterations": 0, "rest_offset": 0.0, "max_depenetration_velocity": 10.0,
+            "default_buffer_size_multiplier": 5.0, "max_gpu_contact_pairs": 8388608, "contact_collection": 0,
+        },
+    },
+    "task": {
+        "randomize": False,
+        "randomization_params": {
+            "frequency": 600,
+            "observations": {"range": [0, 0.002], "operation": "additive", "distribution": "gaussian"},
+            "actions": {"range": [0.0, 0.02], "operation": "additive", "distribution": "gaussian"},
+            "actor_params": {
+                "ant": {
+                    "color": True,
+                    "rigid_body_properties": {
+                        "mass": {"range": [0.5, 1.5], "operation": "scaling", "distribution": "uniform",
+                                 "setup_only": True},
+                    },
+                    "dof_properties": {
+                        "damping": {"range": [0.5, 1.5], "operation": "scaling", "distribution": "uniform"},
+                        "stiffness": {"range": [0.5, 1.5], "operation": "scaling", "distribution": "uniform"},
+                        "lower": {"range": [0, 0.01], "operation": "additive", "distribution": "gaussian"},
+                        "upper": {"range": [0, 0.01], "operation": "additive", "distribution": "gaussian"},
+                    },
+                }
+            },
+        },
+    },
+}  # fmt: skip
+
+PPO_COMMON = {
+    "env_name": "rlgpu", "multi_gpu": False, "ppo": True, "normalize_input": True, "normalize_value": True,
+    "normalize_advantage": True, "gamma": 0.99, "tau": 0.95, "lr_schedule": "adaptive", "kl_threshold": 0.008,
+    "score_to_win": 20000, "e_clip": 0.2, "grad_norm": 1.0, "clip_value": True, "seq_len": 4, "value_bootstrap": True,
+}  # fmt: skip
+PPO = {
+    "Cartpole": {
+        "mixed_precision": False, "num_actors": 512, "reward_shaper": {"scale_value": 0.1}, "learning_rate": 3e-4,
+        "max_epochs": 100, "save_best_after": 50, "save_frequency": 25, "entropy_coef": 0.0, "truncate_grads": True,
+        "horizon_length": 16, "minibatch_size": 8192, "mini_epochs": 8, "critic_coef": 4, "bounds_loss_coef": 1e-4,
+    },
+    "Ant": {
+        "mixed_precision": True, "num_actors": 4096, "reward_shaper": {"scale_value": 0.01}, "learning_rate": 3e-4,
+        "schedule_type": "legacy", "max_epochs": 500, "save_best_after": 200, "save_frequency": 50,
+        "entropy_coef": 0.0, "truncate_grads": False, "horizon_length": 16, "minibatch_size": 32768,
+        "mini_epochs": 4, "critic_coef": 2, "bounds_loss_coef": 1e-4,
+    },
+}  # fmt: skip
+UNITS = {"Cartpole": [32, 32], "Ant": [256, 128, 64]}
+SEPARATE = {"Cartpole": False, "Ant": False}
+BATCH = {"Cartpole": (8192, 1, 819_200), "Ant": (65536, 2, 32_768_000)}
+
+
+@pytest.mark.parametrize("expected", [CARTPOLE, ANT], ids=lambda e: e["name"])
+def test_task_defaults(load_cfg, expected):
+    assert load_cfg("task", expected["name"]) == expected
+
+
+@pytest.mark.parametrize("name", list(PPO))
+def test_training_defaults(load_cfg, name):
+    config = load_cfg("train", f"{name}PPO")["params"]["config"]
+    assert config == {"name": name, "full_experiment_name": name, **PPO_COMMON, **PPO[name]}
+
+
+@pytest.mark.parametrize("name", list(PPO))
+def test_network_defaults(load_cfg, name):
+    params = load_cfg("train", f"{name}PPO")["params"]
+    assert params["seed"] == 42
+    assert params["algo"] == {"name": "a2c_continuous"}
+    assert params["model"] == {"name": "continuous_a2c_logstd"}
+    assert params["load_checkpoint"] is False
+    assert params["load_path"] == ""
+    assert params["network"] == {
+        "name": "actor_critic",
+        "separate": SEPARATE[name],
+        "space": {
+            "continuous": {
+                "mu_activation": "None", "sigma_activation": "None", "mu_init": {"name": "default"},
+                "sigma_init": {"name": "const_initializer", "val": 0}, "fixed_sigma": True,
+            }
+        },
+        "mlp": {
+            "units": UNITS[name], "activation": "elu", "d2rl": False, "initializer": {"name": "default"},
+            "regularizer": {"name": "None"},
+        },
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(BATCH))
+def test_C17_batch_sizes(load_cfg, name):
+    config = load_cfg("train", f"{name}PPO")["params"]["config"]
+    batch = config["num_actors"] * config["horizon_length"]
+    assert (batch, batch // config["minibatch_size"], batch * config["max_epochs"]) == BATCH[name]
+    assert batch % config["minibatch_size"] == 0
+
+
+def test_root_keys_reach_the_task_and_training(load_cfg):
+    root = {"num_envs": 64, "pipeline": "gpu", "sim_device": "cuda:0", "num_threads": 2, "solver_type": 0,
+            "num_subscenes": 1, "max_iterations": 7, "experiment": "mine",
+            "checkpoint": "a.pth", "seed": 5}  # fmt: skip
+    for name in PPO:
+        task = load_cfg("task", name, **root)
+        assert task["env"]["numEnvs"] == 64
+        assert task["sim"]["use_gpu_pipeline"] is True
+        physx = task["sim"]["physx"]
+        assert (physx["use_gpu"], physx["num_threads"], physx["solver_type"], physx["num_subscenes"]) == (True, 2, 0, 1)
+        params = load_cfg("train", f"{name}PPO", **root)["params"]
+        assert (params["seed"], params["load_checkpoint"], params["load_path"]) == (5, True, "a.pth")
+        config = params["config"]
+        assert (config["name"], config["max_epochs"], config["num_actors"]) == ("mine", 7, 64)
