@@ -46,6 +46,7 @@ EXTRAS_REQUIRE = {
         "pytest-cov>=5",  # the coverage floor in CI
         "ruff>=0.6",  # style, docstrings, annotations
         "mypy>=1.11",  # types
+        "setuptools>=77",  # the test that builds the wheel
     ],
     "rl_games": ["rl-games==1.6.5"],  # the learner we compare with
 }

@@ -106,7 +106,7 @@ def load(overrides: Sequence[str], config_dir: str | None = None, saved: Mapping
 
 def to_plain(cfg: DictConfig) -> dict[str, Any]:
     """Return a config as plain dicts, lists and scalars, without Hydra's own node."""
-    own = OmegaConf.masked_copy(cfg, [key for key in cfg if key != "hydra"])
+    own = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
     plain = OmegaConf.to_container(own, resolve=True)
     assert isinstance(plain, dict)
     return {str(key): value for key, value in plain.items()}
