@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import FrameType
 from unittest import mock
 
@@ -21,6 +22,8 @@ from omegaconf import DictConfig
 
 from gymscale.scripts import config
 from gymscale.scripts.signals import CAUGHT, InterruptedBySignal
+
+TRAIN_SCRIPT = Path(__file__).resolve().with_name("train.py")
 
 CHECKED_JOBS = 64
 """Jobs of a sweep that are checked before the first one starts; each job checks itself again."""
@@ -82,7 +85,8 @@ def _hydra_main(_cfg: DictConfig) -> None:
     for source in job.runtime.config_sources:
         if source.provider == "command-line":
             places += ["--config-dir", source.path]
-    command = [sys.executable, "-m", "gymscale.scripts.train", *overrides, *places]
+    # By its path: with -m the working folder would come first on sys.path, and with it a user's own `tasks`.
+    command = [sys.executable, str(TRAIN_SCRIPT), *overrides, *places]
     code = _run_child([*command, f"hydra.run.dir={job.runtime.output_dir}"])
     if code != 0:
         name = f"job {job.job.num} ({' '.join(overrides)}): exit code {code}"

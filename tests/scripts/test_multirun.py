@@ -37,10 +37,10 @@ def test_every_job_gets_a_process_and_a_folder_of_its_own(
     run_train: RunTrain, children: list[list[str]], tmp_path: Path
 ) -> None:
     assert run_train("-m", "num_envs=8,16", "seed=1,2", "max_iterations=1") == 0
-    assert [command[3:-3] for command in children] == [
+    assert [command[2:-3] for command in children] == [
         ["task=Fake", f"num_envs={n}", f"seed={s}", "max_iterations=1"] for n in (8, 16) for s in (1, 2)
     ]
-    assert all(command[:3] == [sys.executable, "-m", "gymscale.scripts.train"] for command in children)
+    assert all(command[:2] == [sys.executable, str(multirun.TRAIN_SCRIPT)] for command in children)
     assert all(command[-3:-1] == ["--config-dir", str(CONFIG_DIR)] for command in children)
     assert len({*folders(children)}) == 4
     assert all(Path(folder).is_relative_to(tmp_path / "runs") for folder in folders(children))
