@@ -72,7 +72,7 @@ def test_E8_the_first_lines_name_versions_devices_and_sizes(
     assert "task Fake, physics on cpu" in out
     assert "learner on cpu" in out
     assert "seed 42" in out
-    assert "batch 100 envs x 8 steps = 800, 2 epochs of 25 minibatches of 32" in out
+    assert "batch 100 envs x 8 steps = 800, 2 epochs of 4 minibatches of 200" in out
 
 
 def test_native_output_goes_to_the_log_and_python_output_to_the_terminal(
@@ -115,7 +115,7 @@ def test_two_runs_in_one_second_do_not_share_a_folder(
 
 
 def test_F1_two_iterations_and_a_resume_equal_four(run_train: RunTrain, tmp_path: Path) -> None:
-    common = ("num_envs=8", "train.params.config.save_frequency=2")
+    common = ("num_envs=8", "train.params.config.minibatch_size=16", "train.params.config.save_frequency=2")
     assert run_train(*common, "max_iterations=4", "hydra.run.dir=whole") == 0
     assert run_train(*common, "max_iterations=2", "hydra.run.dir=first") == 0
     assert run_train(*common, "max_iterations=4", "hydra.run.dir=second", "checkpoint=first/nn/last.pth") == 0
