@@ -1,0 +1,178 @@
+"""Writes actor properties into the built scene: masses, frictions, gains, limits, tendons.
+
+Setters only mark an actor; ``flush`` (called before a step) writes all marked actors of a group with one call per
+quantity, so that randomising thousands of environments costs a handful of native calls. All of these quantities live
+on the host, also when physics runs on the GPU.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+
+from isaacgym._enums import RIGID_BODY_DISABLE_GRAVITY
+from isaacgym.engine.asset import FLT_MAX
+from isaacgym.engine.groups import ARTICULATION, STATIC, Group
+from isaacgym.engine.scene import Actor
+from isaacgym.engine.usd import effort_limit, principal_axes, velocity_limit
+
+_logger = logging.getLogger(__name__)
+
+Writer = Callable[[Group, Sequence[Actor]], dict[str, np.ndarray]]
+
+
+def _dof_quantities(group: Group, actors: Sequence[Actor]) -> dict[str, np.ndarray]:
+    """DOF properties of the actors as arrays (k, D, ...) in Gym's order (Isaac Gym API notes 9.6)."""
+    props = np.stack([actor.dof_props for actor in actors])
+    limited = props["hasLimits"]
+    lower = np.where(limited, props["lower"], -FLT_MAX)
+    upper = np.where(limited, props["upper"], FLT_MAX)
+    if np.any(props["friction"] != 0.0):
+        _warn_once("DOF friction is a coefficient in Isaac Gym; here it acts as a friction torque (N m) or force (N)")
+    friction = np.stack([props["friction"], props["friction"], np.zeros_like(props["friction"])], axis=-1)
+    quantities = {
+        "DOF_STIFFNESS": props["stiffness"],
+        "DOF_DAMPING": props["damping"],
+        "DOF_MAX_FORCE": np.vectorize(effort_limit, otypes=[float])(props["effort"]),
+        "DOF_MAX_VELOCITY": np.vectorize(velocity_limit, otypes=[float])(props["velocity"]),
+        "DOF_ARMATURE": props["armature"],
+        "DOF_FRICTION_PROPERTIES": friction,
+    }
+    if limited.any():
+        quantities["DOF_LIMIT"] = np.stack([lower, upper], axis=-1)
+    return quantities
+
+
+def _body_quantities(group: Group, actors: Sequence[Actor]) -> dict[str, np.ndarray]:
+    """Mass, centre of mass and inertia of the actors' bodies, (k, B, ...); inertia in the frame of the com pose."""
+    props = np.stack([actor.body_props for actor in actors])
+    com_pose = np.zeros((*props.shape, 7))
+    inertia = np.zeros((*props.shape, 9))
+    known: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+    for where in np.ndindex(props.shape):
+        tensor = props["inertia"][where]
+        key = tensor.tobytes()
+        if key not in known:
+            known[key] = principal_axes(tensor)
+        quat, moments = known[key]
+        com_pose[where][:3], com_pose[where][3:] = props["com"][where], quat
+        inertia[where] = np.diag(moments).reshape(9)
+    gravity_off = (props["flags"] & RIGID_BODY_DISABLE_GRAVITY) != 0
+    prefix = "BODY_" if group.kind == ARTICULATION else ""
+    return {
+        f"{prefix}MASS": props["mass"],
+        f"{prefix}COM_POSE": com_pose,
+        f"{prefix}INERTIA": inertia,
+        f"{prefix}DISABLE_GRAVITY": gravity_off.astype(np.uint8),
+    }
+
+
+def _shape_quantities(group: Group, actors: Sequence[Actor]) -> dict[str, np.ndarray]:
+    """Friction, restitution and offsets of the actors' shapes, (k, S, ...), in PhysX's order of shapes."""
+    props = np.stack([actor.shape_props for actor in actors])[:, shape_order(group, actors[0])]
+    return {
+        "SHAPE_FRICTION_AND_RESTITUTION": np.stack([props["friction"], props["friction"], props["restitution"]], -1),
+        "CONTACT_OFFSET": props["contact_offset"],
+        "REST_OFFSET": props["rest_offset"],
+    }
+
+
+def _tendon_quantities(group: Group, actors: Sequence[Actor]) -> dict[str, np.ndarray]:
+    """Fixed tendon properties of the actors, (k, T, ...)."""
+    props = np.stack([actor.tendon_props for actor in actors])
+    limited = props["is_fixed_limited"]
+    lower = np.where(limited, props["fixed_lower_limit"], -FLT_MAX)
+    upper = np.where(limited, props["fixed_upper_limit"], FLT_MAX)
+    return {
+        "FIXED_TENDON_STIFFNESS": props["stiffness"],
+        "FIXED_TENDON_DAMPING": props["damping"],
+        "FIXED_TENDON_LIMIT_STIFFNESS": props["limit_stiffness"],
+        "FIXED_TENDON_REST_LENGTH": props["fixed_spring_rest_length"],
+        "FIXED_TENDON_LIMIT": np.stack([lower, upper], axis=-1),
+    }
+
+
+def shape_order(group: Group, actor: Actor) -> np.ndarray:
+    """Gym shape index of every PhysX shape: links in PhysX's order, the shapes of a link in file order."""
+    bodies = actor.asset.shape_body
+    links = list(range(actor.num_bodies))
+    if group.kind == ARTICULATION:
+        links = [int(name[1:]) for name in group.binding("ROOT_POSE").body_names]
+    return np.concatenate([np.flatnonzero(bodies == link) for link in links]).astype(np.int64)
+
+
+KINDS: dict[str, tuple[Writer, str]] = {
+    "dof": (_dof_quantities, "dof_props"),
+    "body": (_body_quantities, "body_props"),
+    "shape": (_shape_quantities, "shape_props"),
+    "tendon": (_tendon_quantities, "tendon_props"),
+}
+"""For each kind of property: who makes the arrays, and the actor's attribute that holds it."""
+
+_warned: set[str] = set()
+
+
+def _warn_once(text: str) -> None:
+    if text not in _warned:
+        _warned.add(text)
+        _logger.warning(text)
+
+
+class LiveProperties:
+    """Pending property changes of a built simulation."""
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        """Index the actors and mark those whose properties differ from what was written into the stage."""
+        self._groups = groups
+        self._place = {id(actor): (group, row) for group in groups for row, actor in enumerate(group.actors)}
+        self._pending: dict[tuple[int, str], dict[int, Actor]] = {}
+        for group in groups:
+            for kind, (_, attribute) in KINDS.items():
+                arrays = {id(getattr(actor, attribute)) for actor in group.actors}
+                if len(arrays) > 1:
+                    for actor in group.actors:
+                        self.mark(kind, actor)
+
+    def mark(self, kind: str, actor: Actor) -> None:
+        """Remember that the properties of this kind of the actor changed."""
+        group, row = self._place[id(actor)]
+        if len(getattr(actor, KINDS[kind][1])):
+            self._pending.setdefault((self._groups.index(group), kind), {})[row] = actor
+
+    def flush(self) -> None:
+        """Write everything that was marked."""
+        for (number, kind), rows in self._pending.items():
+            self._write(self._groups[number], kind, rows)
+        self._pending.clear()
+
+    def _write(self, group: Group, kind: str, rows: dict[int, Actor]) -> None:
+        """Write the marked rows of one group; single bodies of different assets go by their number of shapes."""
+        if group.kind == STATIC and kind == "body":
+            return
+        by_size: dict[int, dict[int, Actor]] = {}
+        for row, actor in rows.items():
+            by_size.setdefault(len(actor.shape_props), {})[row] = actor
+        for part in by_size.values():
+            for quantity, array in KINDS[kind][0](group, list(part.values())).items():
+                self._put(group, quantity, array, list(part))
+
+    @staticmethod
+    def _put(group: Group, quantity: str, array: np.ndarray, rows: Sequence[int]) -> None:
+        """Write ``array`` (k, columns, ...) into the given rows of a binding."""
+        where = torch.as_tensor(list(rows), dtype=torch.int32)
+        stage = group.read(quantity)
+        values = torch.as_tensor(array, dtype=stage.dtype, device=stage.device)
+        if quantity.startswith("DOF_"):
+            values = group.dof_order.to_physx(values)
+        elif quantity.startswith("BODY_"):
+            values = group.body_order.to_physx(values)
+        if group.kind != ARTICULATION and not quantity.startswith(("SHAPE", "CONTACT", "REST")):
+            values = values.squeeze(1)
+        if values.dim() > 1:
+            stage[where.long(), : values.shape[1]] = values
+        else:
+            stage[where.long()] = values
+        group.binding(quantity).write(stage, where)
