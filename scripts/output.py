@@ -17,13 +17,16 @@ from typing import IO, Any, TextIO
 HIDDEN_WARNINGS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning, ImportWarning)
 """Warnings meant for the authors of libraries; they are logged and not shown."""
 
+NATIVE_LOGGER = "gymscale.physx"
+"""The logger that carries the messages of PhysX."""
+
 
 class QuietOutput:
     """Sends file descriptors 1 and 2 to a log file, while `print` still reaches the terminal.
 
     The log starts as a temporary file, since a run folder exists only once everything has been checked; `move_to`
-    carries it over. Log records of level INFO and warnings go to the same file; warnings for users and log records
-    of level WARNING are shown on stderr too. Use as a context manager.
+    carries it over. Log records of level INFO and warnings go to the same file; warnings for users, our own log
+    records of level WARNING and errors of PhysX are shown on stderr too. Use as a context manager.
     """
 
     def __init__(self) -> None:
@@ -100,8 +103,7 @@ class QuietOutput:
         root = logging.getLogger()
         to_file = logging.StreamHandler(self)
         to_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-        to_terminal = _TerminalHandler(logging.WARNING)
-        to_terminal.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+        to_terminal = _TerminalHandler()
         previous = root.level
         root.setLevel(logging.INFO)
         self._undo.callback(root.setLevel, previous)
@@ -137,11 +139,23 @@ class QuietOutput:
 
 
 class _TerminalHandler(logging.Handler):
-    """Prints records to whatever stderr is now (a live display swaps it)."""
+    """Prints each different record once, to whatever stderr is now (a live display swaps it).
+
+    PhysX warns of much that needs no action, once for every environment: only its errors are shown.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._shown: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one record."""
-        print(self.format(record), file=sys.stderr)
+        message = record.getMessage()
+        native = record.name.startswith(NATIVE_LOGGER)
+        if message in self._shown or (native and record.levelno < logging.ERROR):
+            return
+        self._shown.add(message)
+        print(f"{record.levelname.lower()}: {message}", file=sys.stderr)
 
 
 def _descriptor(stream: Any) -> int | None:

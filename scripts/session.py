@@ -153,8 +153,8 @@ def describe(cfg: DictConfig, session: Session) -> list[str]:
         f"{', '.join(versions)}, Python {platform.python_version()}",
         f"task {cfg.task_name}, physics on {device_name(cfg.sim_device)}, learner on {device_name(cfg.rl_device)}, "
         f"seed {session.seed}",
-        f"batch {batch}, {used['mini_epochs']} epochs of {used['minibatches']} minibatches of "
-        f"{used['minibatch_size']}, {used['parameters']} parameters",
+        f"batch {batch} samples, {used['mini_epochs']} epochs of {used['minibatches']} x {used['minibatch_size']} "
+        f"samples, {used['parameters']} parameters",
     ]
 
 

@@ -62,11 +62,17 @@ class SceneSpeed:
 
     def raw(self) -> float:
         """Return env steps a second of simulation alone."""
-        return self._timed(self._simulate)
+        return self._timed(self._step_physics)
 
     def api(self) -> float:
         """Return env steps a second with one torque write and the refreshes of root, DOF, sensors and DOF forces."""
         return self._timed(self._simulate_and_exchange)
+
+    def _step_physics(self) -> None:
+        params = self._sim.params
+        substeps = max(1, params.substeps)
+        for _ in range(self._env.control_freq_inv * substeps):
+            self._sim.runtime.step(params.dt / substeps)
 
     def _simulate(self) -> None:
         for _ in range(self._env.control_freq_inv):

@@ -71,21 +71,34 @@ def test_the_native_wheels_are_pinned_exactly() -> None:
     assert all(specifier.startswith("==") for specifier in pinned.values())
 
 
-def test_warnings_for_library_authors_go_to_the_log_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_terminal_gets_what_a_user_can_act_on_and_the_log_everything(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with QuietOutput() as output:
         warnings.warn("old name", DeprecationWarning, stacklevel=1)
         warnings.warn("geom dropped", UserWarning, stacklevel=1)
         logging.getLogger("gymscale.physx").info("step one")
-        logging.getLogger("gymscale.physx").warning("buffer full")
+        logging.getLogger("gymscale.physx").warning("limits ignored")
+        for _ in range(3):
+            logging.getLogger("gymscale.physx").error("buffer full")
+            logging.getLogger("ppo.trainer").warning("rate pinned")
         os.write(2, b"early native line\n")
         output.move_to(tmp_path / "events.log")
         os.write(1, b"late native line\n")
         assert output.tail(1) == "late native line"
     captured = capsys.readouterr()
-    assert captured.err == "warning: geom dropped\nWARNING: buffer full\n"
+    assert captured.err == "warning: geom dropped\nerror: buffer full\nwarning: rate pinned\n"
     assert captured.out == ""
     log = (tmp_path / "events.log").read_text()
-    for line in ("old name", "geom dropped", "step one", "buffer full", "early native line", "late native line"):
+    for line in (
+        "old name",
+        "geom dropped",
+        "step one",
+        "limits ignored",
+        "buffer full",
+        "early native line",
+        "late native line",
+    ):
         assert line in log
 
 

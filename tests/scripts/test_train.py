@@ -72,7 +72,7 @@ def test_E8_the_first_lines_name_versions_devices_and_sizes(
     assert "task Fake, physics on cpu" in out
     assert "learner on cpu" in out
     assert "seed 42" in out
-    assert "batch 100 envs x 8 steps = 800, 2 epochs of 4 minibatches of 200" in out
+    assert "batch 100 envs x 8 steps = 800 samples, 2 epochs of 4 x 200 samples" in out
 
 
 def test_native_output_goes_to_the_log_and_python_output_to_the_terminal(
