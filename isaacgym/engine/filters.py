@@ -23,7 +23,8 @@ def assign_bits(count: int, forbidden: Collection[Pair], free: Collection[Pair])
     """Filter words for ``count`` shapes, and the forbidden pairs for which no bit was left.
 
     ``forbidden`` pairs must share a bit, ``free`` pairs may or may not, all others share none. Each bit covers one
-    clique of forbidden and free pairs, grown greedily around a pair that is not covered yet.
+    clique of forbidden and free pairs, grown greedily around a pair that is not covered yet. High bits come first,
+    so that the small filters programs give to other actors stay clear of them.
     """
     allowed_together = set(forbidden) | set(free)
     words = [0] * count
@@ -32,7 +33,7 @@ def assign_bits(count: int, forbidden: Collection[Pair], free: Collection[Pair])
     while uncovered and bit < MAX_BITS:
         clique = _grow(min(uncovered), count, allowed_together, uncovered)
         for shape in clique:
-            words[shape] |= 1 << bit
+            words[shape] |= 1 << (MAX_BITS - 1 - bit)
         uncovered -= {ordered(a, b) for i, a in enumerate(clique) for b in clique[i + 1 :]}
         bit += 1
     return words, sorted(uncovered)

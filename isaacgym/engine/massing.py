@@ -48,8 +48,6 @@ def of_written(
     elif inertia.principal_moments(tensor)[0] <= 0:
         notes.append(f"{place}: inertia of '{name}' is not positive: raised to the nearest tensor a real body can have")
         tensor = inertia.made_physical(tensor)
-    elif inertia.breaks_triangle_rule(tensor):
-        notes.append(f"{place}: no real body has the inertia of '{name}' (one moment exceeds the sum of the rest)")
     if shaped is not None and options.override_com:
         com = shaped.com
     if shaped is not None and options.override_inertia:
@@ -77,8 +75,11 @@ def massless_error(place: str, name: str, mass: float) -> AssetError:
 
 
 def lint(bodies: Sequence[Body], place: str) -> list[str]:
-    """Notes on mass ratios and joint limits that make a simulation weak or immobile."""
+    """Notes on inertias, mass ratios and joint limits that make a simulation weak or immobile."""
+    impossible = [body.name for body in bodies if inertia.breaks_triangle_rule(body.inertia)]
     notes = []
+    if impossible:
+        notes.append(f"{place}: inertias kept though no real body has them: {', '.join(impossible)}")
     for body in bodies:
         if body.parent >= 0:
             parent = bodies[body.parent]

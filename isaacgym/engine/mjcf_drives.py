@@ -23,7 +23,8 @@ def read(model: Model, asset: Asset, options: Any, notes: list[str]) -> None:
             asset.spatial_tendons += 1
             notes.append(f"{Item(element).where}: spatial tendon dropped; only fixed ones act")
         elif element.tag == "fixed":
-            asset.tendons.append(_tendon(model, element, joints, len(asset.tendons), options, notes))
+            tendon = _tendon(model, element, joints, len(asset.tendons), options, notes)
+            asset.tendons += [tendon] if tendon is not None else []
         else:
             raise Item(element).error(f"unknown tendon <{element.tag}>; allowed is fixed, spatial")
     for element in model.section("actuator"):
@@ -43,14 +44,16 @@ def read(model: Model, asset: Asset, options: Any, notes: list[str]) -> None:
 
 def _tendon(
     model: Model, element: Element, joints: dict[str, Joint], index: int, options: Any, notes: list[str]
-) -> Tendon:
+) -> Tendon | None:
+    """The tendon; None, with a note, where it runs over a joint of another actor (shared include files do that)."""
     item = model.item(element, tag="tendon")
     tendon = Tendon(item.text("name") or f"tendon{index}", [], [])
     for wrap in model.children(element):
         part = Item(wrap)
         name = part.required("joint")
         if name not in joints:
-            raise part.error(f"tendon '{tendon.name}' names the joint '{name}', which is no DOF of the actor")
+            notes.append(f"{part.where}: tendon '{tendon.name}' dropped: '{name}' is no DOF of the actor")
+            return None
         if part.number("coef") != 0:
             tendon.joints.append(name)
             tendon.coefs.append(part.number("coef"))
@@ -74,7 +77,8 @@ def _target(item: Item, joints: dict[str, Joint], tendons: list[Tendon], notes: 
     name = item.text("joint") or item.text("jointinparent")
     if name is not None:
         if name not in joints:
-            raise item.error(f"actuator names the joint '{name}', which is no DOF of the actor")
+            notes.append(f"{item.where}: actuator dropped: '{name}' is no DOF of the actor")
+            return None
         return joints[name]
     tendon_name = item.text("tendon")
     if tendon_name is not None:

@@ -477,6 +477,15 @@ def test_B17_tendons_keep_their_joints_by_name_behind_a_collapsed_mount(load):
     assert robot.spatial_tendons == 1
 
 
+def test_references_to_another_actor_are_dropped_with_a_note(load):
+    rest = """<actuator><motor joint="there"/></actuator>
+    <tendon><fixed><joint joint="there" coef="1"/></fixed></tendon>
+    <contact><pair geom1="g" geom2="there"/><exclude body1="base" body2="there"/></contact>"""
+    robot = load(on_base('<joint name="here"/>'), rest)
+    assert (robot.actuators, robot.tendons, robot.no_collide) == ([], [], [])
+    assert len([note for note in robot.notes if "'there' is no" in note or "'g' is no" in note]) == 4
+
+
 # ---- errors and leniency
 
 
@@ -494,8 +503,8 @@ def test_B17_tendons_keep_their_joints_by_name_behind_a_collapsed_mount(load):
         (on_base("<freejoint/>"), "", r"robot\.xml:4: body 'link' inside another has a free joint"),
         (on_base("<wheel/>"), "", r"robot\.xml:5: unknown element <wheel>"),
         (on_base("<replicate/>"), "", r"<replicate> is not supported; write its bodies out"),
-        (on_base('<joint name="a"/>'), '<actuator><motor joint="b"/></actuator>', r"names the joint 'b'"),
-        (on_base(""), '<tendon><fixed><joint joint="b" coef="1"/></fixed></tendon>', r"names the joint 'b'"),
+        (on_base(""), "<actuator><motor/></actuator>", r"actuator without a target"),
+        (on_base(""), "<tendon><rope/></tendon>", r"unknown tendon <rope>; allowed is fixed, spatial"),
         (on_base(""), '<compiler coordinate="global"/>', r"allowed is local"),
         (on_base(""), '<compiler eulerseq="abc"/>', r"three letters of xyzXYZ"),
         (on_base(""), '<include file="none.xml"/>', r"included file 'none\.xml' does not exist"),
