@@ -104,8 +104,10 @@ def test_F6_friction_of_a_sliding_box_is_the_average(make_world):
     world.step(10)
     assert root[0, 7].item() == pytest.approx(0.774, abs=0.03)
     world.step(20)
-    assert root[0, 0].item() - start == pytest.approx(0.27, abs=0.01)
-    assert root[0, 7].item() == pytest.approx(0.0, abs=1e-3)
+    stopped = root[0, 0].item()
+    assert stopped - start == pytest.approx(0.27, abs=0.01)
+    world.step(30)  # by position: TGS reports some mm/s for a body at rest in contact, though it does not move
+    assert root[0, 0].item() == pytest.approx(stopped, abs=1e-4)
 
 
 def test_F7_rebound_has_the_average_restitution(make_world):
@@ -227,12 +229,11 @@ def box_on_slope(world, degrees: float, friction: float, spacing=2.0, envs=1):
 @pytest.mark.parametrize(("degrees", "friction"), [(10.0, 0.2), (20.0, 0.4), (35.0, 0.8)])
 def test_box_on_a_slope_below_the_friction_angle_stays(make_world, degrees, friction):
     world = make_world()
-    root, downhill = box_on_slope(world, degrees, friction)
+    root, _ = box_on_slope(world, degrees, friction)
     world.step(10)
     start = root[0, :3].clone()
     world.step(60)
-    assert ((root[0, :3] - start) @ downhill).abs().item() < 1e-3
-    assert root[0, 7:10].norm().item() < 1e-3
+    assert (root[0, :3] - start).norm().item() < 1e-3
 
 
 @pytest.mark.parametrize(("degrees", "friction"), [(15.0, 0.2), (35.0, 0.5), (30.0, 0.0)])
@@ -249,7 +250,7 @@ def test_box_on_a_slope_above_the_friction_angle_slides(make_world, degrees, fri
 
 def test_slope_is_at_its_true_place_in_every_env(make_world):
     world = make_world()
-    root, downhill = box_on_slope(world, 15.0, 0.6, envs=2)
+    root, _ = box_on_slope(world, 15.0, 0.6, envs=2)
     start = root[:, :3].clone()
     world.step(30)
     assert start[1, 2].item() < start[0, 2].item() - 0.5
