@@ -2,7 +2,8 @@
 
 For every task and number of environments, in one run of training: env steps a second of the physics alone (raw),
 with the reads and the write a task needs (api), of the whole task (step), with the policy (step+inference) and with
-learning (total). `learners=ours` measures the learner alone, on an environment that costs nothing.
+learning (total); physics_share is the part of the task's time spent inside PhysX. A `checkpoint=` measures at the
+state of a trained policy. `learners=ours` measures the learner alone, on an environment that costs nothing.
 """
 
 from __future__ import annotations

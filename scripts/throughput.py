@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from omegaconf import DictConfig
+from omegaconf import DictConfig, open_dict
 
 from gymscale.scripts.output import QuietOutput
 from gymscale.scripts.seeding import seed_everything
@@ -29,36 +29,84 @@ class Sampler:
     speed are taken in turn: what the machine does besides affects them alike.
     """
 
-    def __init__(self, between: dict[str, Callable[[], float]]) -> None:
-        self._between = between
+    def __init__(self, iterations: int, measure: Callable[[dict[str, float]], dict[str, float]] | None = None) -> None:
+        """Prepare to sample.
+
+        Args:
+            iterations: Iterations that count, after WARM_UP others.
+            measure: More measurements, given the metrics of the iteration that just ended.
+        """
         self.samples: dict[str, list[float]] = {}
+        self.request_stop: Callable[[str], None] | None = None
+        """Called when enough has been sampled."""
+        self._left = iterations
+        self._to_skip = WARM_UP
+        self._measure = measure
 
     def log(self, metrics: dict[str, float], step: int) -> None:
         """Take one sample of every kind."""
         del step
-        speeds = {name: metrics[f"fps_{name}"] for name in ("step", "step_inference", "total")}
-        speeds |= {name: measure() for name, measure in self._between.items()}
-        if metrics["iteration"] > WARM_UP:
-            for name, speed in speeds.items():
-                self.samples.setdefault(name, []).append(speed)
+        sample = {name: metrics[f"fps_{name}"] for name in ("step", "step_inference", "total")}
+        if self._measure is not None:
+            sample |= self._measure(metrics)
+        if self._to_skip > 0:
+            self._to_skip -= 1
+            return
+        for name, value in sample.items():
+            self.samples.setdefault(name, []).append(value)
+        self._left -= 1
+        if self._left == 0 and self.request_stop is not None:
+            self.request_stop("enough samples")
 
     def close(self) -> None:
         """Nothing is held open."""
 
     def median(self, name: str) -> float:
-        """Return the median speed of one kind in env steps a second."""
+        """Return the median of one kind."""
         return statistics.median(self.samples[name])
 
 
+class PhysicsClock:
+    """Adds up the time inside PhysX's step, which waits for its result on every device."""
+
+    def __init__(self, runtime: Any) -> None:
+        """Put a stopwatch around the step of a running simulation."""
+        self._seconds = 0.0
+        self._step = runtime.step
+        runtime.step = self._timed_step
+
+    def _timed_step(self, dt: float) -> None:
+        start = time.perf_counter()
+        self._step(dt)
+        self._seconds += time.perf_counter() - start
+
+    def pop(self) -> float:
+        """Return the seconds since the last call."""
+        seconds, self._seconds = self._seconds, 0.0
+        return seconds
+
+
 class SceneSpeed:
-    """Times a task's scene without the task: physics alone, and with the reads and the write of an Ant."""
+    """Times a task's scene without the task: physics alone, and with the reads and the write of an Ant.
+
+    Every measurement starts from the state that training has reached and puts it back, so that all speeds are of
+    comparable scenes and training is not disturbed.
+    """
 
     def __init__(self, env: Any, steps: int) -> None:
         """Measure over `steps` control steps at a time."""
         self._env, self._gym, self._sim = env, env.gym, env.sim
         self._steps = steps
         num_dofs = self._gym.get_sim_dof_count(self._sim)
+        self._clock = PhysicsClock(env.sim.runtime)
         self._torques = gymtorch.unwrap_tensor(torch.zeros(num_dofs, device=env.pipeline_device))
+
+    def measure(self, metrics: dict[str, float]) -> dict[str, float]:
+        """Return the speeds of the scene, and the share of the last iteration's task steps spent inside PhysX."""
+        share = self._clock.pop() * metrics["fps_step"] / (self._env.num_envs * self._steps)
+        speeds = {"raw": self.raw(), "api": self.api()}
+        self._clock.pop()
+        return {**speeds, "physics_share": share}
 
     def raw(self) -> float:
         """Return env steps a second of simulation alone."""
@@ -88,25 +136,25 @@ class SceneSpeed:
         gym.refresh_dof_force_tensor(sim)
 
     def _timed(self, step: Callable[[], None]) -> float:
+        state = self._env.get_state()
         _wait(self._env.pipeline_device)
         start = time.perf_counter()
         for _ in range(self._steps):
             step()
         _wait(self._env.pipeline_device)
-        return self._env.num_envs * self._steps / (time.perf_counter() - start)
+        seconds = time.perf_counter() - start
+        self._env.set_state(state)
+        return self._env.num_envs * self._steps / seconds
 
 
 def measure_task(cfg: DictConfig, iterations: int) -> dict[str, Any]:
     """Train a task for a few iterations and return one row: speeds in env steps a second, ratios, memory."""
-    cfg.train.params.config.max_epochs = WARM_UP + iterations
     with QuietOutput():
         start = time.perf_counter()
-        session = open_session(cfg)
+        session = open_session(_endless(cfg))
         build_seconds = time.perf_counter() - start
         scene = SceneSpeed(session.env, session.trainer.config.horizon_length)
-        sampler = Sampler({"raw": scene.raw, "api": scene.api})
-        session.loggers.open([sampler])
-        session.trainer.train()
+        sampler = _sample(session.trainer, session.loggers, iterations, scene.measure)
         session.close()
     speeds = {name: sampler.median(name) for name in ("raw", "api", "step", "step_inference", "total")}
     return {
@@ -115,6 +163,7 @@ def measure_task(cfg: DictConfig, iterations: int) -> dict[str, Any]:
         "device": str(cfg.sim_device),
         **speeds,
         **{f"{name}/raw": speeds[name] / speeds["raw"] for name in ("api", "step", "total")},
+        "physics_share": sampler.median("physics_share"),
         "build_s": build_seconds,
         "peak_MiB": _peak_memory(str(cfg.sim_device)),
     }
@@ -122,15 +171,11 @@ def measure_task(cfg: DictConfig, iterations: int) -> dict[str, Any]:
 
 def measure_learner(cfg: DictConfig, iterations: int, size: str) -> dict[str, Any]:
     """Train our learner on a synthetic environment of a task's sizes and return one row."""
-    cfg.train.params.config.max_epochs = WARM_UP + iterations
     with QuietOutput(), input_errors_as_usage_errors():
         seed = seed_everything(int(cfg.seed), bool(cfg.torch_deterministic))
         env = SyntheticEnv(int(cfg.num_envs), *SIZES[size], device=str(cfg.rl_device))
         loggers = RunLoggers()
-        trainer: Trainer = build_trainer(cfg, env, seed, loggers)
-        sampler = Sampler({})
-        loggers.open([sampler])
-        trainer.train()
+        sampler = _sample(build_trainer(_endless(cfg), env, seed, loggers), loggers, iterations)
     return {
         "learner": "ours",
         "size": size,
@@ -139,6 +184,28 @@ def measure_learner(cfg: DictConfig, iterations: int, size: str) -> dict[str, An
         **{name: sampler.median(name) for name in ("step_inference", "total")},
         "peak_MiB": _peak_memory(str(cfg.rl_device)),
     }
+
+
+def _endless(cfg: DictConfig) -> DictConfig:
+    """Return the config without the limits that could end training before enough is measured."""
+    with open_dict(cfg):
+        cfg.train.params.config.max_epochs = -1
+        cfg.train.params.config.score_to_win = float("inf")
+    return cfg
+
+
+def _sample(
+    trainer: Trainer,
+    loggers: RunLoggers,
+    iterations: int,
+    measure: Callable[[dict[str, float]], dict[str, float]] | None = None,
+) -> Sampler:
+    """Train until enough iterations have been sampled."""
+    sampler = Sampler(iterations, measure)
+    sampler.request_stop = trainer.request_stop
+    loggers.open([sampler])
+    trainer.train()
+    return sampler
 
 
 def _peak_memory(device: str) -> int:
