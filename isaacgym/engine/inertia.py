@@ -96,23 +96,38 @@ def of_capsule(radius: float, half_length: float, density: float) -> MassPropert
     return _centred(rod.mass + caps.mass, (side, side, rod.inertia[2, 2] + caps.inertia[2, 2]))
 
 
-def of_mesh(vertices: Array, triangles: np.ndarray, density: float) -> MassProperties:
-    """A solid bounded by a closed mesh with outward triangles (winding turned inside out is accepted).
+def of_mesh(vertices: Array, triangles: np.ndarray, density: float, is_closed: bool = True) -> MassProperties:
+    """A solid bounded by a mesh with outward triangles (all turned inside out is accepted).
 
-    Sums signed tetrahedra from a point inside the bounding box; raises ValueError when the mesh holds no volume.
+    Adds up the tetrahedra between the triangles and their centre, with the sign that the winding gives. A mesh that
+    is not closed has no inside: its tetrahedra all count as positive, as MuJoCo counts them. Raises ValueError when
+    the mesh holds no volume.
     """
-    centre = (vertices.min(axis=0) + vertices.max(axis=0)) / 2
-    corners = (vertices - centre)[triangles]  # (T, 3, 3)
-    volumes = np.einsum("ij,ij->i", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])) / 6
+    centre = _surface_centre(vertices, triangles)
+    volumes, sums, _ = _tetrahedra(vertices - centre, triangles, is_closed)
     volume = float(volumes.sum())
     if abs(volume) <= 1e-12 * float(np.prod(np.ptp(vertices, axis=0)) or 1.0):
         raise ValueError("the mesh encloses no volume")
-    com = np.einsum("i,ij->j", volumes, corners.sum(axis=1)) / (4 * volume)
-    total = corners.sum(axis=1)
-    second = np.einsum("i,ij,ik->jk", volumes, total, total) + np.einsum("i,ikj,ikl->jl", volumes, corners, corners)
-    second = second / (20 * volume) - np.outer(com, com)  # covariance of the solid about its centre
-    mass = density * abs(volume)
-    return MassProperties(mass, com + centre, mass * (np.trace(second) * np.eye(3) - second))
+    com = centre + np.einsum("i,ij->j", volumes, sums) / (4 * volume)
+    volumes, sums, corners = _tetrahedra(vertices - com, triangles, is_closed)
+    second = np.einsum("i,ij,ik->jk", volumes, sums, sums) + np.einsum("i,ikj,ikl->jl", volumes, corners, corners)
+    second = density * np.sign(volume) * second / 20  # second moments of the solid about its centre
+    return MassProperties(density * abs(float(volumes.sum())), com, np.trace(second) * np.eye(3) - second)
+
+
+def _surface_centre(vertices: Array, triangles: np.ndarray) -> Array:
+    """Centre (3,) of the surface of a mesh."""
+    corners = vertices[triangles]
+    areas = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
+    total = float(areas.sum())
+    return corners.mean(axis=(0, 1)) if total <= 0 else np.asarray(areas @ corners.mean(axis=1) / total)
+
+
+def _tetrahedra(vertices: Array, triangles: np.ndarray, signed: bool) -> tuple[Array, Array, Array]:
+    """Volumes (T,), sums of the corners (T, 3), corners (T, 3, 3) of the tetrahedra between triangles and origin."""
+    corners = vertices[triangles]
+    volumes = np.einsum("ij,ij->i", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])) / 6
+    return volumes if signed else np.abs(volumes), corners.sum(axis=1), corners
 
 
 def of_shape(kind: str, size: Sequence[float], mesh: tuple[Array, np.ndarray] | None, density: float) -> MassProperties:

@@ -70,7 +70,7 @@ def massless_error(place: str, name: str, mass: float) -> AssetError:
     """The error for a moving link with shapes whose mass is written as zero or less."""
     return AssetError(
         f"{place}: mass {mass:g} of '{name}', which has collision shapes and can move; "
-        "a positive mass is needed, or no mass at all to compute it from the shapes"
+        "needed is a positive mass, no mass at all (it then follows from the shapes), or a fixed base"
     )
 
 

@@ -18,6 +18,7 @@ from isaacgym.engine.xmlfile import Item
 
 KINDS = ("sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")
 SIZE_NUMBERS = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
+MESH_INERTIAS = ("legacy", "convex", "exact", "shell")
 FROMTO_NUMBERS = {"capsule": 1, "cylinder": 1, "ellipsoid": 2, "box": 2}
 
 
@@ -170,9 +171,11 @@ class GeomReader:
             return inertia.of_ellipsoid(geom.size, density)
         if geom.kind != "mesh":
             return inertia.of_shape(geom.kind, geom.size, None, density)
-        mesh = meshes.joined(self._mesh(geom))
-        closed = meshes.is_closed(mesh)
+        vertices, triangles = meshes.joined(self._mesh(geom))
+        method = self._mesh_items[geom.mesh].choice("inertia", MESH_INERTIAS, "legacy")
+        if method == "convex":
+            vertices, triangles = meshes.hull(vertices)[0]
         try:
-            return inertia.of_mesh(*(mesh if closed else meshes.hull(mesh[0])[0]), density)
+            return inertia.of_mesh(vertices, triangles, density, is_closed=method not in ("legacy", "shell"))
         except ValueError as problem:
             raise geom.item.error(f"mass of mesh '{geom.mesh}': {problem}") from None

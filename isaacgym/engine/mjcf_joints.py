@@ -44,6 +44,8 @@ def _limit(model: Model, item: Item, kind: str, joint: Joint) -> None:
     unit = 1.0 if kind == "slide" else model.compiler.angle
     if item.number("springref", 0.0) * unit and joint.stiffness:
         model.notes.append(f"{item.where}: springref of joint '{joint.name}' dropped: its spring rests at zero")
+    if np.any(item.numbers("springdamper")):
+        model.notes.append(f"{item.where}: springdamper of joint '{joint.name}' dropped; use stiffness and damping")
     if not model.is_limited(item, "limited", "range"):
         return
     if not item.has("range"):

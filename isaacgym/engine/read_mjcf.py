@@ -75,6 +75,7 @@ class _Reader:
         parent = -1
         if root.joints:
             self._add_body(Body(WORLD, -1), world, moving=False)
+            self.notes[:] = [note for note in self.notes if f"'{WORLD}' has neither mass nor shapes" not in note]
             parent = 0
         else:
             asset.root_pos, asset.root_quat = root.pose
@@ -250,9 +251,10 @@ class _Reader:
             body.inertia = float(np.trace(body.inertia)) / 3 * np.eye(3)
 
     def _scale_total_mass(self) -> None:
-        wanted, total = self.model.compiler.settotalmass, sum(body.mass for body in self.bodies)
+        weighty = [body for body in self.bodies if body.mass > massing.TINY_MASS]
+        wanted, total = self.model.compiler.settotalmass, sum(body.mass for body in weighty)
         if wanted > 0:
-            for body in self.bodies:
+            for body in weighty:
                 body.mass *= wanted / total
                 body.inertia = body.inertia * (wanted / total)
 

@@ -12,6 +12,9 @@ from lxml import etree
 from isaacgym.engine.asset import AssetError
 from isaacgym.engine.spatial import Array
 
+HARMLESS = ("ERR_UNKNOWN_VERSION", "ERR_RESERVED_XML_NAME")
+"""Faults of many files in use: <?xml version="0.0"?>, and that line after a comment. Unbound prefixes are another."""
+
 Element = Any  # lxml's element class is a C type without annotations
 
 
@@ -23,8 +26,9 @@ def parse(path: Path) -> Element:
         raise AssetError(f"{path}: cannot be read ({problem.strerror or problem})") from None
     parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, huge_tree=True)
     root = etree.fromstring(data, parser, base_url=str(path)) if data.strip() else None
-    # an unbound namespace prefix is harmless and common (leftovers of simulator plug-ins)
-    errors = [entry for entry in parser.error_log if entry.domain_name != "NAMESPACE"]
+    errors = [
+        entry for entry in parser.error_log if entry.domain_name != "NAMESPACE" and entry.type_name not in HARMLESS
+    ]
     if errors:
         raise AssetError(f"{path}:{errors[0].line}: not well-formed XML: {errors[0].message.strip()}")
     if root is None:

@@ -8,7 +8,7 @@ import trimesh
 
 from isaacgym._params import AssetOptions
 from isaacgym.engine import asset as asset_model
-from isaacgym.engine import read_urdf
+from isaacgym.engine import inertia, read_urdf
 from isaacgym.engine.asset import FLT_MAX, AssetError
 
 INERTIA = '<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/>'
@@ -404,6 +404,21 @@ def test_vhacd_and_submesh_options(load, tmp_path):
     ]
 
 
+def test_a_mesh_with_a_hole_weighs_as_if_it_were_closed():
+    box = trimesh.creation.box(extents=(0.1, 0.2, 0.3))
+    vertices, triangles = np.array(box.vertices) + 5, np.array(box.faces)
+    closed = inertia.of_mesh(vertices, triangles, 1000.0)
+    inside_out = inertia.of_mesh(vertices, triangles[:, ::-1], 1000.0)
+    np.testing.assert_allclose(closed.com, 5)
+    for solid in (closed, inside_out):
+        assert solid.mass == pytest.approx(6)
+        np.testing.assert_allclose(np.diag(solid.inertia), [0.065, 0.05, 0.025])
+    without_one = inertia.of_mesh(vertices, triangles[1:], 1000.0, is_closed=False)
+    assert without_one.mass == pytest.approx(6 * 11 / 12, rel=0.05)
+    with pytest.raises(ValueError, match="no volume"):
+        inertia.of_mesh(vertices, triangles[:1], 1000.0)
+
+
 def test_flat_mesh_becomes_a_thin_box(load, tmp_path):
     trimesh.Trimesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]).export(tmp_path / "part.stl")
     robot = load(mesh_link("part.stl"))
@@ -460,6 +475,12 @@ def test_missing_and_foreign_files(tmp_path):
     (tmp_path / "model.urdf").write_text("<sdf/>")
     with pytest.raises(AssetError, match=r"model\.urdf:1: the root element is <sdf>"):
         read_urdf.load(tmp_path / "model.urdf", options())
+
+
+@pytest.mark.parametrize("start", ['<?xml version="0.0"?>', '<!-- made by hand -->\n<?xml version="1.0"?>'])
+def test_odd_xml_declarations_are_accepted(tmp_path, start):
+    (tmp_path / "robot.urdf").write_text(f"{start}\n<robot name='r'>{link('a')}</robot>")
+    assert read_urdf.load(tmp_path / "robot.urdf", options()).body_names == ["a"]
 
 
 def test_plugins_transmissions_and_unbound_prefixes_are_passed_over(load):
