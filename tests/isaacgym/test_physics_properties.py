@@ -140,6 +140,26 @@ def test_F29_coincident_robots_of_two_envs_do_not_meet(make_world, tmp_path, gro
     assert torch.allclose(contacts, contact.repeat(2, 1), atol=0.05)
 
 
+def test_F29_robots_that_walk_to_another_env_do_not_meet_its_robots(make_world):
+    """Envs are isolated by their groups, not only by the room between them: bodies may travel far."""
+    world = make_world(gravity=(0.0, 0.0, 0.0))
+    asset = world.box(0.4, 1.0)
+    for _ in range(9):
+        env = world.env(2.0, per_row=3)
+        world.actor(env, asset, (0.0, 0.0, 1.0))
+        world.actor(env, asset, (0.0, 0.0, 2.0))
+    root = world.prepare("root")
+    start = root.clone()
+    for direction in ([10.0, 0.0, 0.0], [0.0, 10.0, 0.0], [-10.0, 0.0, 0.0], [0.0, -10.0, 0.0]):
+        root.copy_(start)
+        root[8, 7:10] = torch.tensor(direction)  # the lower box of the env in the middle
+        world.write_root(root)
+        world.step(60)
+        assert root[8, 7:10].tolist() == pytest.approx(direction, abs=1e-4)
+        others = [i for i in range(18) if i != 8]
+        assert torch.equal(root[others], start[others])
+
+
 def overlapping_boxes(world, same_env: bool, groups):
     """Two boxes, 0.1 m into each other and closing in, without gravity and ground; largest force after one step."""
     asset = world.box(0.4, 1.0)
