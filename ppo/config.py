@@ -98,8 +98,10 @@ class TrainConfig:
     truncate_grads: bool = False
     grad_norm: float = 1.0
     weight_decay: float = 0.0
+    seq_length: int = 4
+    """steps of one training sequence of a recurrent network"""
     shuffle: str = "none"
-    """`none`: contiguous groups of environments, the same in every mini-epoch (rl_games); or each `epoch`/`iteration`"""
+    """`none`: contiguous groups of environments, always the same (rl_games); or anew each `epoch` or `iteration`"""
     micro_batch_size: int | None = None
     """largest number of samples in one backward pass; gradients accumulate over the minibatch (None: all at once)"""
     mixed_precision: bool = False
@@ -133,6 +135,7 @@ class TrainConfig:
             "micro_batch_size",
             "games_to_track",
             "keep_last",
+            "seq_length",
         ):
             value = getattr(self, name)
             _require(value is None or value >= 1, f"{name} must be at least 1, got {value}")

@@ -109,17 +109,29 @@ class TensorBoardLogger:
 
 
 class WandbLogger:
-    """Weights & Biases; without the package, a login or a network it warns and does nothing."""
+    """Weights & Biases; without a login or a network the run is kept offline, without the package it is off."""
 
     def __init__(self, run_dir: Path, config: Mapping[str, Any], run_id: str, **options: Any) -> None:
         """Start or resume run `run_id`; `options` go to `wandb.init` (project, entity, group, name, tags)."""
         self._run: Any = None
         try:
             import wandb
-
-            self._run = wandb.init(dir=str(run_dir), config=dict(config), id=run_id, resume="allow", **options)
-        except Exception as error:  # noqa: BLE001 - wandb raises many kinds; none may stop training
+        except ImportError as error:
             _log.warning("wandb is off: %s", error)
+            return
+        settings = wandb.Settings(login_timeout=15, init_timeout=30)
+        options = {"dir": str(run_dir), "config": dict(config), "id": run_id, "settings": settings, **options}
+        try:
+            self._run = wandb.init(resume="allow", **options)
+        except Exception as error:  # noqa: BLE001 - wandb raises many kinds; none may stop training
+            _log.warning("wandb is offline, send the run later with `wandb sync`: %s", _first_line(error))
+            self._start_offline(wandb, options)
+
+    def _start_offline(self, wandb: Any, options: Mapping[str, Any]) -> None:
+        try:
+            self._run = wandb.init(mode="offline", **options)
+        except Exception as error:  # noqa: BLE001
+            _log.warning("wandb is off: %s", _first_line(error))
 
     def log(self, metrics: dict[str, float], step: int) -> None:
         """Send the metrics."""
@@ -130,3 +142,7 @@ class WandbLogger:
         """Finish the run."""
         if self._run is not None:
             self._run.finish()
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0] or type(error).__name__

@@ -29,11 +29,12 @@ class RunningNormalizer(nn.Module):
 
     @torch.no_grad()
     def update(self, batch: torch.Tensor) -> None:
-        """Merge the statistics of `batch` (..., size)."""
+        """Merge the statistics of `batch` (..., size); one with a non-finite value changes nothing."""
         batch = batch.reshape(-1, self.mean.shape[0])
         mean = batch.mean(0)
         var = (batch - mean).square_().mean(0)  # several times faster than torch.var on tall CPU matrices
-        self.merge(mean.double(), var.double(), batch.shape[0])
+        finite = torch.isfinite(mean).all() & torch.isfinite(var).all()
+        self.merge(mean.nan_to_num().double(), var.nan_to_num().double(), batch.shape[0] * finite)
 
     def merge(self, mean: torch.Tensor, var: torch.Tensor, count: int | torch.Tensor) -> None:
         """Merge another population's mean (size,), biased variance (size,) and sample count."""

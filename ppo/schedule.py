@@ -13,13 +13,12 @@ def adapt_to_kl(
 ) -> torch.Tensor:
     """KL-adaptive rule on 0-dim tensors: rate/1.5 above 2*threshold, rate*1.5 below threshold/2, within bounds.
 
-    A non-finite KL means the update went astray, so it lowers the rate and can never raise it.
+    A KL that is not finite never raises the rate: an infinite one lowers it, NaN (a skipped update) keeps it.
     """
-    too_far = (kl > 2.0 * threshold) | ~torch.isfinite(kl)
-    too_near = (kl < 0.5 * threshold) & ~too_far
     lowered = (rate / FACTOR).clamp_min(min_rate)
     raised = (rate * FACTOR).clamp_max(max_rate)
-    return torch.where(too_far, lowered, torch.where(too_near, raised, rate))
+    too_near = (kl < 0.5 * threshold) & torch.isfinite(kl)
+    return torch.where(kl > 2.0 * threshold, lowered, torch.where(too_near, raised, rate))
 
 
 def linear_decay(initial: float, final: float, progress: float) -> float:

@@ -197,8 +197,8 @@ class Trainer:
         self.reward_mean = episodes["reward_mean"]
         frames, rate = self._frames_an_iteration, float(self.update.rate)
         metrics = {
-            "iteration": float(self.epoch),
-            "frame": float(self.frame),
+            "iteration": self.epoch,
+            "frame": self.frame,
             "wall_time_s": self.wall_time,
             **episodes,
             "fps_step": frames / max(step_seconds, 1e-9),

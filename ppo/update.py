@@ -13,6 +13,7 @@ from ppo.config import TrainConfig
 from ppo.rollout import Batch, minibatch_sizes
 
 STATISTICS = ("loss", "policy_loss", "value_loss", "entropy", "bounds_loss", "kl", "clip_fraction")
+_LOSS, _KL = STATISTICS.index("loss"), STATISTICS.index("kl")
 
 
 class PolicyUpdate:
@@ -60,7 +61,7 @@ class PolicyUpdate:
                 if mini_epoch == 0:
                     self._track_observations(minibatch)
                 visits.append(self._accumulate_gradients(minibatch))
-                norms.append(self._step(loss=visits[-1][0]))
+                norms.append(self._step(visits[-1]))
                 if self.config.schedule_type == "legacy":
                     self._adapt_rate(visits[-1])
             if self.config.schedule_type == "standard":
@@ -128,13 +129,16 @@ class PolicyUpdate:
             batch.log_stds.copy_(log_std)
         return kl
 
-    def _step(self, loss: torch.Tensor) -> torch.Tensor:
-        """Clip and apply the gradients; returns their norm before clipping, NaN if the step was skipped.
+    def _step(self, statistics: torch.Tensor) -> torch.Tensor:
+        """Clip and apply the gradients; returns their norm before clipping.
 
-        A non-finite loss or gradient skips the step: `found_inf` makes fused Adam decide that on the device.
+        A non-finite loss or gradient skips the step (`found_inf` makes fused Adam decide that on the device); norm
+        and KL are NaN then.
         """
         norm = get_total_norm([p.grad for p in self.parameters if p.grad is not None])
-        norm = torch.where(torch.isfinite(norm) & torch.isfinite(loss), norm, torch.nan)
+        usable = torch.isfinite(norm) & torch.isfinite(statistics[_LOSS])
+        norm = torch.where(usable, norm, torch.nan)
+        statistics[_KL] = torch.where(usable, statistics[_KL], torch.nan)
         if self.config.truncate_grads:
             clip_grads_with_norm_(self.parameters, self.config.grad_norm, norm)
         self.optimizer.found_inf = norm.isnan().float()  # type: ignore[attr-defined]
@@ -144,6 +148,6 @@ class PolicyUpdate:
     def _adapt_rate(self, statistics: torch.Tensor) -> None:
         config = self.config
         if config.lr_schedule == "adaptive":
-            kl = statistics[STATISTICS.index("kl")]
-            adapted = schedule.adapt_to_kl(self.rate, kl, config.kl_threshold, config.min_lr, config.max_lr)
-            self.rate.copy_(adapted)
+            self.rate.copy_(
+                schedule.adapt_to_kl(self.rate, statistics[_KL], config.kl_threshold, config.min_lr, config.max_lr)
+            )

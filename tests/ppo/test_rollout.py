@@ -19,7 +19,9 @@ def test_D3_gae_without_any_end():
     torch.testing.assert_close(result, torch.tensor([[3.72626375, 5.169475, 6.2655, 6.59, 5.2]]))
 
 
-@pytest.mark.parametrize(("bootstrap", "expected"), [(True, [1.85, 1.0, 5.01, 3.8, 5.2]), (False, [1.85, 1.0, 4.2, 2.0, 5.2])])
+@pytest.mark.parametrize(
+    ("bootstrap", "expected"), [(True, [1.85, 1.0, 5.01, 3.8, 5.2]), (False, [1.85, 1.0, 4.2, 2.0, 5.2])]
+)
 def test_D3_gae_with_a_failure_at_1_and_a_time_out_at_3(bootstrap, expected):
     dones = torch.tensor([[0.0, 1.0, 0.0, 1.0, 0.0]])
     rewards = REWARDS.clone()
