@@ -70,7 +70,7 @@ def play(cfg: DictConfig) -> int:
     cfg.test = True
     with StopSignals(), QuietOutput():
         session = open_session(cfg)
-        print("\n".join(describe(cfg, session)[:2]))
+        print("\n".join(describe(cfg, session)[:-1]))
         result = session.trainer.play(int(cfg.num_episodes), deterministic=bool(cfg.deterministic))
         session.close()
     print(

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from omegaconf import DictConfig
 
+from gymscale.scripts import devices
 from gymscale.scripts.config import ASSET_DIR, UsageError, to_plain
 from gymscale.scripts.seeding import seed_everything
 from isaacgym.engine.asset import AssetError
@@ -148,11 +149,14 @@ def describe(cfg: DictConfig, session: Session) -> list[str]:
     """Return the lines printed at the start: versions, devices, sizes as they were chosen."""
     versions = [f"{name} {metadata.version(name)}" for name in ("gymscale", "torch", "ovphysx")]
     used = session.trainer.describe()
+    count, reason = devices.cuda_reason()
+    on_cpu = [] if count else [f"{reason}: everything runs on the CPU"]
     batch = f"{session.env.num_envs} envs x {session.trainer.config.horizon_length} steps = {used['batch']}"
     return [
         f"{', '.join(versions)}, Python {platform.python_version()}",
         f"task {cfg.task_name}, physics on {device_name(cfg.sim_device)}, learner on {device_name(cfg.rl_device)}, "
         f"seed {session.seed}",
+        *on_cpu,
         f"batch {batch} samples, {used['mini_epochs']} epochs of {used['minibatches']} x {used['minibatch_size']} "
         f"samples, {used['parameters']} parameters",
     ]
@@ -161,5 +165,6 @@ def describe(cfg: DictConfig, session: Session) -> list[str]:
 def device_name(device: str) -> str:
     """Return a device with the card's name or the number of threads torch uses."""
     if device == "cpu":
-        return f"cpu ({torch.get_num_threads()} torch threads)"
+        threads = torch.get_num_threads()
+        return f"cpu ({threads} torch thread{'s' if threads > 1 else ''})"
     return f"{device} ({torch.cuda.get_device_name(device)})"  # pragma: needs cuda

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gymscale.scripts import config, devices, play
+from gymscale.scripts import config, devices, play, train
 
 TABLE = [
     (["task=Fakee"], "unknown task 'Fakee'; did you mean 'Fake'?"),
@@ -128,6 +128,44 @@ def test_a_checkpoint_of_another_network_is_refused_before_a_folder_exists(
     assert run_train(f"checkpoint={run_folder}/nn/last.pth", "train.params.network.mlp.units=[16]") == 2
     assert "does not fit these settings" in capsys.readouterr().err
     assert len(list((tmp_path / "runs").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (("</link>", "</lnk>"), "broken.urdf:15: not well-formed XML"),
+        (('<mass value="7.2"/>', '<mass value="heavy"/>'), "broken.urdf:9:"),
+    ],
+)
+def test_an_asset_file_that_does_not_parse_is_named_with_its_line(
+    damage: tuple[str, str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (config.ASSET_DIR / "cartpole" / "cartpole.urdf").read_text()
+    (tmp_path / "broken.urdf").write_text(text.replace(*damage, 1))
+    asset = ["task.env.asset.assetRoot=.", "task.env.asset.assetFileName=broken.urdf"]
+    assert train.main(["task=Cartpole", "num_envs=2", *asset]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["broken.urdf"]
+
+
+def test_an_actor_with_a_zero_mass_link_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (config.ASSET_DIR / "cartpole" / "cartpole.urdf").read_text()
+    (tmp_path / "light.urdf").write_text(text.replace('<mass value="1"/>', '<mass value="0"/>', 1))
+    asset = ["task.env.asset.assetRoot=.", "task.env.asset.assetFileName=light.urdf"]
+    assert train.main(["task=Cartpole", "num_envs=2", *asset]) == 2
+    error = capsys.readouterr().err
+    assert "light.urdf:19: mass 0 of 'cart'" in error
+    assert [path.name for path in tmp_path.iterdir()] == ["light.urdf"]
 
 
 def test_a_folder_given_as_checkpoint_names_the_file_inside(

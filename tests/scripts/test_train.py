@@ -71,6 +71,7 @@ def test_E8_the_first_lines_name_versions_devices_and_sizes(
     assert "ovphysx " in out
     assert "task Fake, physics on cpu" in out
     assert "learner on cpu" in out
+    assert torch.cuda.is_available() or "this machine shows no CUDA device: everything runs on the CPU" in out
     assert "seed 42" in out
     assert "batch 100 envs x 8 steps = 800 samples, 2 epochs of 4 x 200 samples" in out
 
