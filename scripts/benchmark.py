@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -153,12 +154,12 @@ def _measure(request: Request, learner: str, overrides: list[str]) -> dict[str, 
 def _print_table(rows: list[dict[str, Any]]) -> None:
     """Print all rows; numbers are env steps a second unless the column says otherwise."""
     columns = list(rows[0])
-    table = Table(title="env steps a second (medians)", title_justify="left")
+    table = Table(title="env steps a second (medians)", title_justify="left", box=box.SIMPLE_HEAD)
     for name in columns:
         table.add_column(name, justify="left" if isinstance(rows[0][name], str) else "right", no_wrap=True)
     for row in rows:
         table.add_row(*(_cell(row[name]) for name in columns))
-    Console(width=max(Console().width, 150)).print(table)
+    Console(width=max(Console().width, 170)).print(table)
 
 
 def _cell(value: Any) -> str:
