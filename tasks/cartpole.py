@@ -79,8 +79,10 @@ class Cartpole(VecTask):
             lower = gymapi.Vec3(-0.5 * spacing, 0.0, -spacing)
         upper = gymapi.Vec3(0.5 * spacing, spacing, spacing)
         per_row = int(math.sqrt(self.num_envs))
+        self.envs = []
         for i in range(self.num_envs):
             env = self.gym.create_env(self.sim, lower, upper, per_row)
+            self.envs.append(env)
             actor = self.gym.create_actor(env, asset, start, "cartpole", i, 1, 0)
             properties = self.gym.get_actor_dof_properties(env, actor)
             properties["driveMode"] = (int(gymapi.DOF_MODE_EFFORT), int(gymapi.DOF_MODE_NONE))

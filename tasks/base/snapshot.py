@@ -33,6 +33,7 @@ def take(task: VecTask) -> dict[str, Any]:
     return {
         "sim": {name: getattr(task, name).clone() for name in task.sim_state},
         "buffers": {name: getattr(task, name).clone() for name in task.saved_buffers},
+        "randomizer": None if task.randomizer is None else task.randomizer.get_state(),
         "episodes": task.episodes.get_state(),
         "control_steps": task.control_steps,
         "frame_count": task.frame_count,
@@ -52,6 +53,10 @@ def restore(task: VecTask, state: dict[str, Any]) -> None:
     for name, setter in _WRITE.items():
         if name in task.sim_state:
             getattr(task.gym, setter)(task.sim, gymtorch.unwrap_tensor(getattr(task, name)))
+    if task.randomizer is not None:
+        if state["randomizer"] is None:
+            raise ValueError("the saved environment state has no domain randomization; set task.task.randomize=False")
+        task.randomizer.set_state(state["randomizer"])
     task.episodes.set_state(state["episodes"])
     task.control_steps = int(state["control_steps"])
     task.frame_count = int(state["frame_count"])

@@ -14,6 +14,7 @@ from torch import Tensor
 from tasks.base import snapshot
 from tasks.base.config import ENGINES, parse_device, parse_quirks, parse_sim_params
 from tasks.base.episodes import EpisodeStats
+from tasks.base.randomize import Randomizer
 from tasks.base.viewer import Viewer
 
 
@@ -47,6 +48,8 @@ class VecTask:
 
     max_episode_length: int
     """T: control steps an episode may last."""
+    envs: list[Any]
+    """Env handles of the Gym API, one for each env."""
     root_states: Tensor
     """(actors, 13) position (m, env frame), quaternion xyzw, linear (m/s) and angular velocity (rad/s)."""
     dof_state: Tensor
@@ -140,16 +143,20 @@ class VecTask:
         self.action_space = spaces.Box(-1.0, 1.0, (self.num_actions,), np.float32)
 
     def _prepare_randomization(self, task_cfg: dict[str, Any]) -> None:
-        self.randomize = bool(task_cfg.get("randomize", False))
-        if self.randomize:
-            raise NotImplementedError("task.randomize: domain randomization is not available yet; set it to False")
+        self.randomizer: Randomizer | None = None
+        if task_cfg.get("randomize", False):
+            if not task_cfg.get("randomization_params"):
+                raise ValueError("task.randomize is True, but task.randomization_params says nothing")
+            self.randomizer = Randomizer(self, task_cfg["randomization_params"])
 
     def create_sim(self) -> None:
-        """Create `self.sim` and fill it with `create_scene`; every task has a simulation of its own."""
+        """Create `self.sim`, fill it with `create_scene` and randomise it; every task has its own simulation."""
         self.sim = self.gym.create_sim(self.device_id, self.graphics_device_id, self.physics_engine, self.sim_params)
         if self.sim is None:
             raise RuntimeError("the simulation could not be created")
         self.create_scene()
+        if self.randomizer is not None:
+            self.randomizer.apply()
 
     def allocate_buffers(self) -> None:
         """Allocate what `step` reads and writes: observations, states, reward, flags and counters."""
@@ -198,14 +205,20 @@ class VecTask:
             `time_outs` (N,) bool, `episode` (means of reward terms) and `final_obs` (N, O), whose rows are the
             last observation of the old episode where done is set.
         """
-        clipped = torch.clamp(actions, -self.clip_actions, self.clip_actions)
+        clipped = torch.clamp(self._with_noise("actions", actions), -self.clip_actions, self.clip_actions)
         self.pre_physics_step(clipped.to(self.pipeline_device))
         self._simulate()
         self.post_physics_step()
         self.control_steps += 1
         self.guard_nonfinite()
         self.timeout_buf = self.time_limit_reached()
+        if self.randomizer is not None:
+            self.obs_buf.copy_(self._with_noise("observations", self.obs_buf))
         return self._outputs()
+
+    def _with_noise(self, name: str, values: Tensor) -> Tensor:
+        noise = self.randomizer.noise.get(name) if self.randomizer is not None else None
+        return values if noise is None else noise(values)
 
     def _simulate(self) -> None:
         fetch_each = "Q30" not in self.quirks
@@ -220,12 +233,18 @@ class VecTask:
     def post_physics_step(self) -> None:
         """Count, reset what the previous step flagged, then observe and reward."""
         self.progress_buf += 1
+        self.count_randomize_steps()
         flagged = self.flagged_envs()
         if len(flagged) > 0:
             self.reset_envs(flagged)
             self.reset_buf.index_fill_(0, flagged, 0)
         self.compute_observations()
         self.compute_reward()
+
+    def count_randomize_steps(self) -> None:
+        """Count the control steps since each env's properties were last randomised."""
+        if self.randomizer is not None:
+            self.randomize_buf += 1
 
     def flagged_envs(self) -> Tensor:
         """Indices (K,) int64 of the envs whose reset flag is set; waits for the device."""
@@ -234,6 +253,8 @@ class VecTask:
     def reset_envs(self, env_ids: Tensor) -> None:
         """Close the episodes of `env_ids` (K,), give these envs new start states and set their progress to 0."""
         self.extras["episode"] = self.episodes.finish(env_ids)
+        if self.randomizer is not None:
+            self.randomizer.apply()
         self.reset_idx(env_ids)
         self.progress_buf.index_fill_(0, env_ids, 0)
 

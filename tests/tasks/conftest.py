@@ -44,6 +44,8 @@ class FakeGym:
         self.envs = []
         self.sensors = []
         self.dof_props = {}
+        self.objects = {}
+        self.scales = {}
         self.viewer = None
         self.events = []
 
@@ -51,6 +53,7 @@ class FakeGym:
     def create_sim(self, compute_device, graphics_device, engine, params):
         self.compute_device, self.graphics_device, self.params = compute_device, graphics_device, copy.deepcopy(params)
         self.envs, self.sensors = [], []
+        self.dof_props, self.objects, self.scales = {}, {}, {}
         return "sim"
 
     def add_ground(self, sim, params):
@@ -91,16 +94,69 @@ class FakeGym:
         self.envs[env].append((group, collision_filter))
         return 0
 
-    def get_actor_dof_properties(self, env, actor):
+    def _build_dof_properties(self):
         properties = np.zeros(len(self.asset.dofs), dtype=[("lower", "f4"), ("upper", "f4"), ("driveMode", "i4"),
                                                            ("stiffness", "f4"), ("damping", "f4")])  # fmt: skip
         properties["lower"], properties["upper"] = np.array(self.asset.limits).T
         properties["stiffness"] = properties["damping"] = 7.0
         return properties
 
+    def get_actor_dof_properties(self, env, actor):
+        return self.dof_props[env].copy() if env in self.dof_props else self._build_dof_properties()
+
     def set_actor_dof_properties(self, env, actor, properties):
         self.dof_props[env] = properties.copy()
+        self.calls["dofs"] += 1
         return True
+
+    def _objects(self, group, env, count, **values):
+        key = (group, env)
+        if key not in self.objects:
+            self.objects[key] = [SimpleNamespace(**values) for _ in range(count)]
+        return copy.deepcopy(self.objects[key])
+
+    def _store(self, group, env, properties):
+        self.objects[group, env] = copy.deepcopy(properties)
+        self.calls[group] += 1
+        return True
+
+    def get_actor_rigid_body_properties(self, env, actor):
+        return self._objects("bodies", env, len(self.asset.bodies), mass=2.0)
+
+    def set_actor_rigid_body_properties(self, env, actor, properties, recompute_inertia=False):
+        assert recompute_inertia
+        return self._store("bodies", env, properties)
+
+    def get_actor_rigid_shape_properties(self, env, actor):
+        return self._objects("shapes", env, len(self.asset.bodies), friction=1.0, restitution=0.5, thickness=0.1)
+
+    def set_actor_rigid_shape_properties(self, env, actor, properties):
+        return self._store("shapes", env, properties)
+
+    def get_actor_tendon_properties(self, env, actor):
+        return self._objects("tendons", env, 2, stiffness=3.0, damping=0.2)
+
+    def set_actor_tendon_properties(self, env, actor, properties):
+        return self._store("tendons", env, properties)
+
+    def set_actor_scale(self, env, actor, scale):
+        self.scales[env] = scale
+        return True
+
+    def find_actor_handle(self, env, name):
+        return 0 if name == self.actor_name else -1
+
+    def get_actor_rigid_body_count(self, env, actor):
+        return len(self.asset.bodies)
+
+    def get_actor_rigid_shape_count(self, env, actor):
+        return len(self.asset.bodies)
+
+    def get_sim_params(self, sim):
+        return copy.deepcopy(self.params)
+
+    def set_sim_params(self, sim, params):
+        self.params = copy.deepcopy(params)
 
     def set_rigid_body_color(self, env, actor, body, mesh, colour):
         self.calls["colour"] += 1
