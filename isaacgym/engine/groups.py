@@ -7,6 +7,7 @@ difference: its methods take and give Gym's order. Maps are built once, by name.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -54,9 +55,10 @@ class Blocks:
         if not self._even:
             return None
         rest = tensor.shape[1:]
-        row = int(np.prod(rest)) if rest else 1
-        inner = tensor.stride()[1:]
-        return tensor.as_strided((self.count, self.width, *rest), (self._step * row, row, *inner), self._first * row)
+        row = math.prod(rest)
+        inner = [math.prod(rest[i + 1 :]) for i in range(len(rest))]
+        offset = tensor.storage_offset() + self._first * row
+        return tensor.as_strided((self.count, self.width, *rest), (self._step * row, row, *inner), offset)
 
     def get(self, tensor: torch.Tensor) -> torch.Tensor:
         """Blocks (count, width, *rest) of ``tensor``: a view where possible."""

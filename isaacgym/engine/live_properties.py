@@ -164,7 +164,7 @@ class LiveProperties:
         """Write ``array`` (k, columns, ...) into the given rows of a binding."""
         where = torch.as_tensor(list(rows), dtype=torch.int32)
         stage = group.read(quantity)
-        values = torch.as_tensor(array, dtype=stage.dtype, device=stage.device)
+        values = torch.as_tensor(np.array(array, np.float32, order="C", ndmin=1).copy(), dtype=stage.dtype)
         if quantity.startswith("DOF_"):
             values = group.dof_order.to_physx(values)
         elif quantity.startswith("BODY_"):

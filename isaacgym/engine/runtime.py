@@ -10,7 +10,8 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,14 @@ class OverflowCounter(logging.Handler):
         if any(word in text.lower() for word in OVERFLOW_WORDS):
             self.count += 1
             self.last = text
+
+
+@contextmanager
+def _quiet_deprecation() -> Iterator[None]:
+    """Silence the wheel's notice that bindings are deprecated, see the top of this file."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="ovphysx .* bindings are deprecated", category=DeprecationWarning)
+        yield
 
 
 class Binding:
@@ -159,8 +168,6 @@ class Runtime:
             RuntimeUnavailableError: when the wheel does not fit or the device cannot be had.
         """
         check_versions()
-        warnings.filterwarnings("ignore", message=".*API is deprecated.*", category=DeprecationWarning)
-        warnings.filterwarnings("ignore", message=".*binding-API.*", category=DeprecationWarning)
         import warp
 
         warp.config.quiet = True
@@ -244,14 +251,17 @@ class Runtime:
         Raises:
             RuntimeError: when nothing matches.
         """
-        native = self._physx.create_tensor_binding(
-            pattern=pattern, tensor_type=getattr(self._tensor_type, quantity), raise_if_empty=True
-        )
+        with _quiet_deprecation():
+            native = self._physx.create_tensor_binding(
+                pattern=pattern, tensor_type=getattr(self._tensor_type, quantity), raise_if_empty=True
+            )
         return Binding(native, self.device)
 
     def bind_contacts(self, patterns: Sequence[str]) -> ContactBinding:
         """Bind the net contact forces of all bodies that match one of the patterns."""
-        return ContactBinding(self._physx.create_contact_binding(sensor_patterns=list(patterns)), self.device)
+        with _quiet_deprecation():
+            native = self._physx.create_contact_binding(sensor_patterns=list(patterns))
+        return ContactBinding(native, self.device)
 
     def update_kinematics(self) -> None:
         """Recompute link poses and velocities from root and joint state, without a step."""

@@ -148,6 +148,8 @@ class StageWriter:
         put(prim, "physxScene:solverType", "Token", "TGS" if physx.solver_type == 1 else "PGS")
         put(prim, "physxScene:timeStepsPerSecond", "UInt", round(self.params.substeps / self.params.dt))
         put(prim, "physxScene:disableSleeping", "Bool", True)
+        # Without it, what happens in one env changes the last bits of the others.
+        put(prim, "physxScene:enableEnhancedDeterminism", "Bool", True)
         # Isaac Gym integrates gravity once a step; PhysX 5 by default spreads it over the TGS iterations.
         put(prim, "physxScene:enableExternalForcesEveryIteration", "Bool", False)
         put(prim, "physxScene:bounceThreshold", "Float", physx.bounce_threshold_velocity)
