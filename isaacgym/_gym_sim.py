@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import time
 from copy import copy
 
@@ -49,15 +48,15 @@ class SimMethods:
         graphics_device: int = 0,
         type: SimType = SIM_FLEX,  # noqa: A002 - the API's keyword
         params: SimParams | None = None,
-    ) -> Simulation | None:
-        """Create a simulation with a copy of ``params``; None (after a message) for the Flex back end.
+    ) -> Simulation:
+        """Create a simulation with a copy of ``params``.
 
         Raises:
+            NotImplementedError: for the Flex back end (which is the default of ``type``, as in NVIDIA's package).
             RuntimeError: when the GPU pipeline is asked for on a machine without CUDA.
         """
         if type != SIM_PHYSX:
-            print("create_sim: only gymapi.SIM_PHYSX is supported; Flex is not", file=sys.stderr)
-            return None
+            raise NotImplementedError("gymapi.Gym.create_sim: only gymapi.SIM_PHYSX is supported, Flex is not")
         params = SimParams() if params is None else copy(params)
         return Simulation(params, choose_device(compute_device, params))
 

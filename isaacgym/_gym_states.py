@@ -21,8 +21,8 @@ def body_rows(actor: Actor) -> np.ndarray:
     """Body states (B, 13) of the actor, env-local: from PhysX, or forward kinematics before the build."""
     sim = _live(actor)
     if sim is not None:
-        rows = sim.state.snapshot_bodies()[actor.body_start : actor.body_start + actor.num_bodies]
-        return rows.cpu().numpy()
+        live = sim.state.snapshot_bodies()[actor.body_start : actor.body_start + actor.num_bodies]
+        return np.asarray(live.cpu().numpy())
     poses = actor.asset.model.forward_kinematics(actor.start_q())
     rows = np.zeros((actor.num_bodies, 13), np.float32)
     for row, pose in zip(rows, poses, strict=True):

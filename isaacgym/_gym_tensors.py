@@ -112,6 +112,30 @@ class TensorMethods:
         sim.sensors.refresh()
         return True
 
+    def acquire_jacobian_tensor(self, sim: Simulation, name: str) -> Tensor | None:
+        """Return the Jacobians of the actors of that name (API notes 9.13), None unless every env has one equal actor."""
+        sim.prepare()
+        found = sim.dynamics.jacobian(name)
+        return None if found is None else Tensor(found, own_data=True)
+
+    def refresh_jacobian_tensors(self, sim: Simulation) -> bool:
+        """Fill all acquired Jacobians."""
+        sim.prepare()
+        sim.dynamics.refresh_jacobians()
+        return True
+
+    def acquire_mass_matrix_tensor(self, sim: Simulation, name: str) -> Tensor | None:
+        """Return the mass matrices (num_envs, D, D) of the actors of that name, None as for Jacobians."""
+        sim.prepare()
+        found = sim.dynamics.mass_matrix(name)
+        return None if found is None else Tensor(found, own_data=True)
+
+    def refresh_mass_matrix_tensors(self, sim: Simulation) -> bool:
+        """Fill all acquired mass matrices."""
+        sim.prepare()
+        sim.dynamics.refresh_mass_matrices()
+        return True
+
     def set_actor_root_state_tensor(self, sim: Simulation, states: Tensor) -> bool:
         """Set all root states from a (num_actors, 13) tensor."""
         return self._set_root("set_actor_root_state_tensor", sim, states, None, 0)

@@ -40,7 +40,7 @@ HINTS: dict[str, str] = {
 
 NAMES: frozenset[str] = frozenset(
     """
-    acquire_jacobian_tensor acquire_mass_matrix_tensor acquire_particle_state_tensor
+    acquire_particle_state_tensor
     acquire_pneumatic_pressure_tensor acquire_pneumatic_target_tensor apply_body_force_at_pos apply_body_forces
     apply_dof_effort attach_sim create_aggregate create_cloth_grid create_force_sensor create_performance_timers
     create_rigid_body_attractor create_tet_grid create_texture_from_buffer create_usd_exporter destroy_env
@@ -65,7 +65,7 @@ NAMES: frozenset[str] = frozenset(
     get_sim_triangles get_soft_contacts get_usd_export_root get_vec_actor_dof_states
     get_vec_env_rigid_contact_forces get_vec_rigid_angular_velocity get_vec_rigid_linear_velocity
     get_vec_rigid_transform get_version get_viewer_mouse_position get_viewer_size load_mjcf load_opensim
-    load_sim load_usd omni_connect omni_disconnect refresh_jacobian_tensors refresh_mass_matrix_tensors
+    load_sim load_usd omni_connect omni_disconnect 
     refresh_particle_state_tensor refresh_pneumatic_pressure_tensor refresh_pneumatic_target_tensor
     reset_actor_particles_to_rest set_actor_fixed_tendon_joint_coefficients set_actor_rigid_body_states
     set_actor_soft_materials set_actor_tendon_offset set_asset_fixed_tendon_joint_coefficients

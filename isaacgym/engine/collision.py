@@ -2,7 +2,7 @@
 
 Two shapes of different bodies may collide when their actors' groups are equal (or one is -1), their filters share no
 bit, and their bodies are not joined (Isaac Gym API notes 11). PhysX gets this as named classes: every shape belongs
-to the class (group, filter), and each class lists the classes it never touches.
+to a class, and each class lists the classes it never touches.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy as np
 
 from isaacgym.engine.scene import Actor
 
-ClassKey = tuple[int, int]
-"""(group, filter): the group is -1 or the order in which the env's groups appear, so that equal envs have equal keys."""
+ClassKey = tuple[int, int, int]
+"""(colour, group, filter): the colour tells neighbouring envs apart (``placement.colours``); the group is -1 or the
+order in which the env's groups appear, so that equal envs have equal keys."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,9 @@ class Filtering:
 
 
 def may_touch(a: ClassKey, b: ClassKey) -> bool:
-    """Isaac Gym's rule for two classes."""
-    same_group = a[0] == b[0] or -1 in (a[0], b[0])
-    return same_group and (a[1] & b[1]) == 0
+    """Isaac Gym's rule for two classes, for envs of one colour; other colours never touch."""
+    same_group = a[1] == b[1] or -1 in (a[1], b[1])
+    return a[0] == b[0] and same_group and (a[2] & b[2]) == 0
 
 
 def _touches_itself(actor: Actor, keys: Sequence[ClassKey]) -> bool:
@@ -49,13 +50,13 @@ def _touches_itself(actor: Actor, keys: Sequence[ClassKey]) -> bool:
     return False
 
 
-def analyse(actors: Sequence[Actor]) -> Filtering:
+def analyse(actors: Sequence[Actor], colour: int = 0) -> Filtering:
     """Work out classes and rules of the env that holds ``actors``."""
     order: dict[int, int] = {}
     classes = []
     for actor in actors:
         group = -1 if actor.group == -1 else order.setdefault(actor.group, len(order))
-        classes.append(tuple((group, int(bits)) for bits in actor.shape_props["filter"]))
+        classes.append(tuple((colour, group, int(bits)) for bits in actor.shape_props["filter"]))
     self_collide = tuple(_touches_itself(actor, keys) for actor, keys in zip(actors, classes, strict=True))
     across = any(
         may_touch(one, other) for a, b in itertools.combinations(classes, 2) for one in set(a) for other in set(b)

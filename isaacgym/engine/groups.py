@@ -89,8 +89,9 @@ class Permutation:
 
     def __init__(self, order: Sequence[int], device: torch.device) -> None:
         """``order[i]`` is the PhysX column of Gym's column i."""
-        self.is_identity = list(order) == list(range(len(order)))
-        self._to_gym = torch.as_tensor(list(order), dtype=torch.int64, device=device)
+        self.order = list(order)
+        self.is_identity = self.order == list(range(len(self.order)))
+        self._to_gym = torch.as_tensor(self.order, dtype=torch.int64, device=device)
         self._to_physx = torch.argsort(self._to_gym)
 
     def to_gym(self, values: torch.Tensor) -> torch.Tensor:

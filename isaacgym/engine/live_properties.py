@@ -171,8 +171,10 @@ class LiveProperties:
             values = group.body_order.to_physx(values)
         if group.kind != ARTICULATION and not quantity.startswith(("SHAPE", "CONTACT", "REST")):
             values = values.squeeze(1)
-        if values.dim() > 1:
-            stage[where.long(), : values.shape[1]] = values
-        else:
-            stage[where.long()] = values
+        target = stage[where.long()]
+        current = target if values.dim() == 1 else target[:, : values.shape[1]]
+        if torch.equal(current, values):
+            return
+        current.copy_(values)
+        stage[where.long()] = target
         group.binding(quantity).write(stage, where)

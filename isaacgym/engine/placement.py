@@ -2,7 +2,8 @@
 
 On CUDA, PhysX isolates environments by id, so all of them lie at the same place and coordinates stay small. On the CPU
 nothing isolates them: they get cells of their own on the ground plane, or, where nothing inside an environment may
-touch anything else in it, one collision group that filters itself.
+touch anything else in it, one collision group that filters itself. Bodies that leave their cell meet only bodies of
+their own colour, so that an env's neighbours, eight cells around, are never touched.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from isaacgym.engine.scene import Actor, Env, Scene
 CELL_GRID = 0.25
 """Cells are multiples of this (m): sums of positions and such anchors lose no bits near the origin."""
 FREE_MARGIN = 1.0
+COLOUR_BLOCK = 8
+"""Edge of the square of cells in which no two envs have the same colour, see ``colours``."""
 
 
 def needs_true_place(scene: Scene) -> bool:
@@ -34,16 +37,29 @@ def anchors(scene: Scene, device: torch.device) -> np.ndarray:
     count = len(scene.envs)
     if device.type == "cuda" or count == 0:
         return np.zeros((count, 3))
-    first, second = _ground_axes(scene)
-    size = _cell(scene.envs)
+    up, first, second = _ground_axes(scene)
+    column, row = _cells(count)
+    flat = (column[:, None] * first + row[:, None] * second) * _cell(scene.envs)
+    # A tilted plane stands in the world: an env keeps its own height over it.
+    height = np.array([env.origin for env in scene.envs]) @ up
+    return flat + height[:, None] * up
+
+
+def colours(count: int) -> np.ndarray:
+    """Colour (count,) of every env's cell: cells of one colour are COLOUR_BLOCK cells apart in both directions."""
+    column, row = _cells(count)
+    return column % COLOUR_BLOCK + COLOUR_BLOCK * (row % COLOUR_BLOCK)
+
+
+def _cells(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Column and row of every env in a square grid around the origin."""
     side = math.ceil(math.sqrt(count))
     index = np.arange(count)
-    column, row = index % side - side // 2, index // side - side // 2
-    return (column[:, None] * first + row[:, None] * second) * size
+    return index % side - side // 2, index // side - side // 2
 
 
-def _ground_axes(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
-    """Two orthogonal directions along which the ground does not change."""
+def _ground_axes(scene: Scene) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Unit normal of the ground, and two orthogonal directions along which the ground does not change."""
     up = np.array([0.0, 0.0, 1.0]) if scene.params.up_axis == UP_AXIS_Z else np.array([0.0, 1.0, 0.0])
     if scene.planes:
         normal = scene.planes[0].normal
@@ -52,7 +68,7 @@ def _ground_axes(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
     helper = np.eye(3)[int(np.argmin(np.abs(up)))]
     first = np.cross(up, helper)
     first = first / np.linalg.norm(first)
-    return first, np.cross(up, first)
+    return up, first, np.cross(up, first)
 
 
 def _cell(envs: Sequence[Env]) -> float:

@@ -8,6 +8,7 @@ Gym's sensor, whose internal conventions are not published.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +29,7 @@ class _GroupSensors:
         self.count = len(sensors)
         self.rows = Blocks(np.array([actor.sensor_start for actor in group.actors]), self.count, device)
 
-        def tensor(values: Sequence[object]) -> torch.Tensor:
+        def tensor(values: Any) -> torch.Tensor:
             return torch.as_tensor(np.array(values), dtype=torch.float32, device=device)
 
         bodies = [sensor.body for sensor in sensors]

@@ -19,6 +19,7 @@ from isaacgym._params import SimParams
 from isaacgym.engine import collision, placement
 from isaacgym.engine.contacts import Contacts
 from isaacgym.engine.control import Control
+from isaacgym.engine.dynamics import Dynamics
 from isaacgym.engine.forces import ExternalForces
 from isaacgym.engine.gpu_buffers import GpuBuffers, capacities
 from isaacgym.engine.groups import ARTICULATION, Group, actor_kind, actor_prim_name
@@ -77,6 +78,7 @@ class Simulation:
         self.contacts = Contacts(scene, self.runtime)
         self.sensors = ForceSensors(scene, self.groups, self.contacts, self.device)
         self.forces = ExternalForces(scene, self.groups, self.state)
+        self.dynamics = Dynamics(scene, self.groups, self.device)
         self.properties = LiveProperties(self.groups)
         self.properties.flush()
         self._write_start_state()
@@ -90,29 +92,39 @@ class Simulation:
             actor_prim_name(kind, assets.setdefault(actor.asset.uid, len(assets)), actor.slot)
             for kind, actor in zip(kinds, scene.actors, strict=True)
         ]
+        rules: dict[Any, collision.Filtering] = {}
+        for env in scene.envs:
+            key = self._env_key(env)
+            if key not in rules:
+                rules[key] = collision.analyse(env.actors)
+        inside = any(rule.inside for rule in rules.values())
+        separate = self._separate_everything(inside)
+        coloured = inside and not separate and self.device.type == "cpu"
+        colours = placement.colours(len(scene.envs)) if coloured else np.zeros(len(scene.envs), int)
         families: dict[Any, list[int]] = {}
         for env in scene.envs:
-            families.setdefault(self._env_key(env), []).append(env.index)
+            families.setdefault((int(colours[env.index]), self._env_key(env)), []).append(env.index)
         prototypes = tuple(
-            Prototype(tuple(envs), collision.analyse(scene.envs[envs[0]].actors)) for envs in families.values()
+            Prototype(tuple(envs), collision.analyse(scene.envs[envs[0]].actors, colour))
+            for (colour, _), envs in families.items()
         )
         return StagePlan(
             prototypes=prototypes,
             anchors=self.anchors,
             actor_names=names,
-            separate_everything=self._separate_everything(prototypes),
+            separate_everything=separate,
             report_contacts=int(self.params.physx.contact_collection) != 0,
             gpu=self._gpu_buffers(),
         )
 
     @staticmethod
     def _env_key(env: Env) -> Any:
-        """Environments with equal keys are clones of each other; everything else is written after the build."""
+        """Environments with equal keys may be clones of each other; everything else is written after the build."""
         actors = tuple((a.asset.uid, a.scale, a.dof_props["hasLimits"].tobytes()) for a in env.actors)
         return actors, collision.signature(env.actors)
 
-    def _separate_everything(self, prototypes: tuple[Prototype, ...]) -> bool:
-        inside = any(prototype.filtering.inside for prototype in prototypes)
+    def _separate_everything(self, inside: bool) -> bool:
+        """Whether one collision group that filters itself serves; ``inside``: bodies of one env may touch."""
         if self.device.type == "cuda" or not placement.needs_true_place(self.scene):
             return not inside
         if inside and len(self.scene.envs) > 1:

@@ -98,7 +98,7 @@ class State:
         """(D,) generalised force at each DOF in the last step, zero where the actor's sensors are off."""
         if self._dof_force is None:
             self._dof_force = torch.zeros(self.scene.num_dofs, device=self.device)
-            enabled = np.concatenate([np.full(a.num_dofs, a.dof_force_sensors) for a in self.scene.actors] or [[]])
+            enabled = np.concatenate([np.full(a.num_dofs, a.dof_force_sensors) for a in self.scene.actors])
             self._dof_force_on = torch.as_tensor(enabled, dtype=torch.float32, device=self.device)
         return self._dof_force
 
