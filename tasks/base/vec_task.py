@@ -15,7 +15,7 @@ from tasks.base import snapshot
 from tasks.base.config import ENGINES, parse_device, parse_quirks, parse_sim_params
 from tasks.base.episodes import EpisodeStats
 from tasks.base.randomize import Randomizer
-from tasks.base.viewer import Viewer
+from tasks.base.viewer import Viewer, open_viewer
 
 
 class VecTask:
@@ -102,7 +102,7 @@ class VecTask:
         self.gym = gymapi.acquire_gym()
         self.create_sim()
         self.gym.prepare_sim(self.sim)
-        self.viewer = self._open_viewer()
+        self.viewer = None if headless else self._open_viewer()
         self.allocate_buffers()
         self.obs_dict: dict[str, Tensor] = {}
 
@@ -151,7 +151,9 @@ class VecTask:
 
     def create_sim(self) -> None:
         """Create `self.sim`, fill it with `create_scene` and randomise it; every task has its own simulation."""
-        self.sim = self.gym.create_sim(self.device_id, self.graphics_device_id, self.physics_engine, self.sim_params)
+        self.sim: Any = self.gym.create_sim(
+            self.device_id, self.graphics_device_id, self.physics_engine, self.sim_params
+        )
         if self.sim is None:
             raise RuntimeError("the simulation could not be created")
         self.create_scene()
@@ -310,6 +312,12 @@ class VecTask:
             self.reset_buf.index_fill_(0, flagged, 0)
         return self._clipped_observations(), flagged
 
+    def close(self) -> None:
+        """Destroy the window and the simulation; the task cannot be used afterwards."""
+        if self.viewer is not None:
+            self.gym.destroy_viewer(self.viewer.handle)
+        self.gym.destroy_sim(self.sim)
+
     def zero_actions(self) -> Tensor:
         """Zero actions (N, A) on the learner's device."""
         return torch.zeros(self.num_envs, self.num_actions, device=self.rl_device)
@@ -386,19 +394,12 @@ class VecTask:
         if state is not None:
             self.set_state(state)
 
-    # ---- viewer ----------------------------------------------------------------------------------------------
-
-    def _open_viewer(self) -> Viewer | None:
-        if self.headless:
-            return None
-        period = self.dt * self.control_freq_inv if self.render_fps < 0 else 1.0 / self.render_fps
-        viewer = Viewer(self.gym, self.sim, self.cfg["sim"]["up_axis"], period, fetch=self.pipeline_device != "cpu")
-        if viewer.handle is None:
-            print("no viewer is available here: going on without a window")
-            return None
-        return viewer
-
     def render(self) -> None:
         """Draw a frame if there is a window."""
         if self.viewer is not None:
             self.viewer.draw(self.control_steps)
+
+    def _open_viewer(self) -> Viewer | None:
+        period = self.dt * self.control_freq_inv if self.render_fps < 0 else 1.0 / self.render_fps
+        up_axis, fetch = self.cfg["sim"]["up_axis"], self.pipeline_device != "cpu"
+        return open_viewer(self.gym, self.sim, up_axis, period, fetch)

@@ -17,6 +17,15 @@ KEYS = (
 )
 
 
+def open_viewer(gym: Any, sim: Any, up_axis: str, frame_period: float, fetch: bool) -> Viewer | None:
+    """Open a window (arguments of `Viewer`), or say that there is none and return None."""
+    viewer = Viewer(gym, sim, up_axis, frame_period, fetch)
+    if viewer.handle is None:
+        print("no viewer is available here: going on without a window")
+        return None
+    return viewer
+
+
 class Viewer:
     """Window onto a running simulation; ESC quits, V toggles synchronised drawing, R records frames."""
 

@@ -226,6 +226,12 @@ class FakeGym:
     def set_dof_actuation_force_tensor(self, sim, forces):
         self.forces.copy_(forces.torch)
 
+    def destroy_sim(self, sim):
+        self.calls["destroy_sim"] += 1
+
+    def destroy_viewer(self, viewer):
+        self.calls["destroy_viewer"] += 1
+
     # -- viewer
     def create_viewer(self, sim, properties):
         return self.viewer

@@ -16,7 +16,8 @@ SOURCES = sorted((REPO / "tasks").rglob("*.py"))
 GYM_CALLS = """
     acquire_actor_root_state_tensor acquire_dof_force_tensor acquire_dof_state_tensor acquire_force_sensor_tensor
     acquire_net_contact_force_tensor acquire_rigid_body_state_tensor add_ground add_triangle_mesh create_actor
-    create_asset_force_sensor create_env create_sim create_viewer draw_viewer enable_actor_dof_force_sensors
+    create_asset_force_sensor create_env create_sim create_viewer destroy_sim destroy_viewer draw_viewer
+    enable_actor_dof_force_sensors
     fetch_results find_actor_handle find_actor_rigid_body_handle find_asset_rigid_body_index get_actor_count
     get_actor_dof_properties get_actor_name get_actor_rigid_body_properties get_actor_rigid_shape_properties
     get_actor_tendon_properties get_asset_actuator_joint_name get_asset_actuator_properties get_asset_dof_count

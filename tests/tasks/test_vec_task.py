@@ -502,6 +502,8 @@ def test_viewer_draws_toggles_records_and_quits(make, fake_gym, monkeypatch, tmp
     fake_gym.events = [SimpleNamespace(action="QUIT", value=1.0)]
     with pytest.raises(SystemExit):
         run(task)
+    task.close()
+    assert (fake_gym.calls["destroy_viewer"], fake_gym.calls["destroy_sim"]) == (1, 1)
     fake_gym.query_viewer_has_closed = lambda viewer: True
     with pytest.raises(SystemExit):
         run(task)
