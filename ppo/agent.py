@@ -25,7 +25,7 @@ class Action(NamedTuple):
     means: torch.Tensor
     """(N, A)"""
     log_stds: torch.Tensor
-    """(N, A)"""
+    """(A,) or (N, A)"""
 
 
 class Agent(nn.Module):

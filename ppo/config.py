@@ -103,7 +103,8 @@ class TrainConfig:
     shuffle: str = "none"
     """`none`: contiguous groups of environments, always the same (rl_games); or anew each `epoch` or `iteration`"""
     micro_batch_size: int | None = None
-    """largest number of samples in one backward pass; gradients accumulate over the minibatch (None: all at once)"""
+    """largest number of samples in one backward pass; gradients accumulate over the minibatch (None: what
+    fits a CPU's cache, and all at once on CUDA)"""
     mixed_precision: bool = False
     """bfloat16 autocast of the hidden layers on CUDA, as in rl_games"""
     mixed_precision_cpu: bool = False

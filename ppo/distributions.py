@@ -1,6 +1,7 @@
 """Diagonal Gaussian maths on plain tensors (no Distribution objects on the hot path).
 
-Shapes: actions, mean and log_std are (..., A); results are (...).
+Shapes: actions and mean are (..., A), log_std broadcasts against them; results are (...), or a scalar where only
+log_std of shape (A,) matters.
 """
 
 from __future__ import annotations

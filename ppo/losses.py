@@ -21,7 +21,7 @@ def policy_loss(log_ratio: torch.Tensor, advantage: torch.Tensor, clip: float) -
     """
     ratio = torch.exp(log_ratio)
     clipped = ratio.clamp(1.0 - clip, 1.0 + clip)
-    return torch.maximum(-advantage * ratio, -advantage * clipped), ratio
+    return -torch.minimum(advantage * ratio, advantage * clipped), ratio
 
 
 def value_loss(value: torch.Tensor, old_value: torch.Tensor, target: torch.Tensor, clip: float | None) -> torch.Tensor:

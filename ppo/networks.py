@@ -8,16 +8,7 @@ import torch
 from torch import nn
 
 from ppo.config import Initializer, NetworkConfig
-
-_IN_PLACE: dict[str, type[nn.ELU] | type[nn.ReLU] | type[nn.SELU]] = {"elu": nn.ELU, "relu": nn.ReLU, "selu": nn.SELU}
-_ACTIVATIONS: dict[str, type[nn.Module]] = {
-    "tanh": nn.Tanh,
-    "gelu": nn.GELU,
-    "silu": nn.SiLU,
-    "swish": nn.SiLU,
-    "sigmoid": nn.Sigmoid,
-    "softplus": nn.Softplus,
-}
+from ppo.layers import Dense
 
 
 class PolicyOutput(NamedTuple):
@@ -26,7 +17,7 @@ class PolicyOutput(NamedTuple):
     mean: torch.Tensor
     """(B, A)"""
     log_std: torch.Tensor
-    """(B, A), possibly an expanded view"""
+    """(A,), or (B, A) where it depends on the observation"""
     value: torch.Tensor
     """(B,), in normalised units when values are normalised"""
 
@@ -68,20 +59,12 @@ class ActorCritic(nn.Module):
             critic_features = actor_features if self.critic is None else self.critic(observations)
         mean = self.mean(actor_features.float())
         value = self.value(critic_features.float()).squeeze(-1)
-        return PolicyOutput(mean, self.log_std.expand_as(mean), value)
+        return PolicyOutput(mean, self.log_std, value)
 
 
 def _mlp(num_inputs: int, config: NetworkConfig) -> nn.Sequential:
-    layers: list[nn.Module] = []
-    for units in config.units:
-        layers += [nn.Linear(num_inputs, units), _activation(config.activation)]
-        num_inputs = units
-    return nn.Sequential(*layers)
-
-
-def _activation(name: str) -> nn.Module:
-    """In place where the backward pass needs only the output."""
-    return _IN_PLACE[name](inplace=True) if name in _IN_PLACE else _ACTIVATIONS[name]()
+    sizes = (num_inputs, *config.units)
+    return nn.Sequential(*(Dense(n, units, config.activation) for n, units in zip(sizes, config.units, strict=False)))
 
 
 def _initialize(weight: torch.Tensor, initializer: Initializer) -> None:

@@ -13,6 +13,8 @@ from ppo.config import TrainConfig
 from ppo.rollout import Batch, minibatch_sizes
 
 STATISTICS = ("loss", "policy_loss", "value_loss", "entropy", "bounds_loss", "kl", "clip_fraction")
+CPU_MICRO_BATCH = 4096
+"""Samples of one backward pass on a CPU: activations of common layer widths then stay in its cache."""
 _LOSS, _KL = STATISTICS.index("loss"), STATISTICS.index("kl")
 
 
@@ -32,6 +34,8 @@ class PolicyUpdate:
         self._loss_weights = torch.tensor(
             [1.0, 0.5 * config.critic_coef, -config.entropy_coef, config.bounds_loss_coef], device=device
         )
+        whole = CPU_MICRO_BATCH if device.type == "cpu" else minibatch_size
+        self.micro_batch_size = config.micro_batch_size or whole
         self._spare: Batch | None = None
 
     def set_rate(self, rate: float) -> None:
@@ -96,7 +100,7 @@ class PolicyUpdate:
         self.optimizer.zero_grad(set_to_none=True)
         total = len(minibatch)
         statistics = torch.zeros(len(STATISTICS), device=self.rate.device)
-        for micro in minibatch.split(minibatch_sizes(total, self.config.micro_batch_size or total)):
+        for micro in minibatch.split(minibatch_sizes(total, self.micro_batch_size)):
             share = len(micro) / total
             loss, micro_statistics = self._loss(micro)
             (loss * share).backward()

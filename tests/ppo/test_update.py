@@ -30,12 +30,13 @@ def make_batch(agent: Agent) -> Batch:
     observations = 2.0 * torch.randn(SAMPLES, OBSERVATIONS) + 1.0
     with torch.no_grad():
         action = Action(*(column.clone() for column in agent.act(observations)))
+        log_stds = action.log_stds.expand_as(action.means).clone()
     return Batch(
         observations=observations,
         actions=action.actions,
         log_probs=action.log_probs,
         means=action.means,
-        log_stds=action.log_stds,
+        log_stds=log_stds,
         values=action.values,
         advantages=torch.randn(SAMPLES),
         returns=action.values + torch.randn(SAMPLES),
