@@ -228,6 +228,11 @@ class Record:
             self._field(name).store(self, value)
 
     @classmethod
+    def field_names(cls) -> tuple[str, ...]:
+        """Return the names of the attributes in order."""
+        return tuple(cls._fields)
+
+    @classmethod
     def _field(cls, name: str) -> Field[Any]:
         field = cls._fields.get(name)
         if field is None:

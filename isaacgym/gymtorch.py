@@ -5,6 +5,8 @@ A Gym ``Tensor`` simply holds a torch tensor, so wrapping and unwrapping never c
 
 from __future__ import annotations
 
+from typing import overload
+
 import torch
 
 __all__ = ["GymSim", "Tensor", "unwrap_tensor", "wrap_tensor"]
@@ -65,6 +67,14 @@ class Tensor:
     def __repr__(self) -> str:
         """Return shape, type and device."""
         return f"Tensor(shape={self.shape}, dtype={self.dtype}, device={self.torch.device})"
+
+
+@overload
+def wrap_tensor(gym_tensor: Tensor, offsets: object = None, counts: object = None) -> torch.Tensor: ...
+
+
+@overload
+def wrap_tensor(gym_tensor: None, offsets: object = None, counts: object = None) -> None: ...
 
 
 def wrap_tensor(gym_tensor: Tensor | None, offsets: object = None, counts: object = None) -> torch.Tensor | None:
