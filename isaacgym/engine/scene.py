@@ -182,6 +182,7 @@ class Scene:
         if filter_bits != -1 and len(shapes):
             shapes = shapes.copy()
             shapes["filter"] = filter_bits
+            shapes = self.share(shapes)
         actor = Actor(
             env=env,
             asset=asset,

@@ -16,7 +16,6 @@ import torch
 from isaacgym.engine.contacts import Contacts
 from isaacgym.engine.groups import ARTICULATION, Blocks, Group
 from isaacgym.engine.scene import Scene
-from isaacgym.torch_utils import quat_rotate, quat_rotate_inverse
 
 
 class _GroupSensors:
@@ -33,19 +32,22 @@ class _GroupSensors:
             return torch.as_tensor(np.array(values), dtype=torch.float32, device=device)
 
         bodies = [sensor.body for sensor in sensors]
-        self.links = torch.as_tensor(bodies, device=device)
-        self.pos = tensor([sensor.pos for sensor in sensors])
-        self.quat = tensor([sensor.quat for sensor in sensors])
-        self.world = tensor([sensor.world_frame for sensor in sensors]).view(1, -1, 1) > 0
+        self.links = torch.as_tensor([group.body_order.order[body] for body in bodies], device=device)
+        self.bodies = torch.as_tensor(bodies, device=device)
+        turned = any(abs(float(sensor.quat[3])) < 1.0 for sensor in sensors)
+        self.frame = _rotation(tensor([sensor.quat for sensor in sensors]).unbind(-1)) if turned else None
+        self.world = tensor([sensor.world_frame for sensor in sensors]) > 0
         self.any_world = any(sensor.world_frame for sensor in sensors)
-        self.total_weight = tensor([float(sensor.forward_dynamics) for sensor in sensors]).view(1, -1, 1)
+        self.total_weight = tensor([float(sensor.forward_dynamics) for sensor in sensors])
         contact_weights = [float(sensor.constraint_solver) - float(sensor.forward_dynamics) for sensor in sensors]
-        self.contact_weight = tensor(contact_weights).view(1, -1, 1)
+        self.contact_weight = tensor(contact_weights)
         self.needs_contacts = any(contact_weights)
         props = np.stack([actor.body_props[bodies] for actor in group.actors])
-        self.mass = tensor(props["mass"]).unsqueeze(-1)
-        self.com = tensor(props["com"])
-        self.inertia = tensor(props["inertia"])
+        self.mass = tensor(props["mass"])
+        inertia = tensor(props["inertia"])
+        self.inertia = [[inertia[..., i, j].contiguous() for j in range(3)] for i in range(3)]
+        arm = tensor(props["com"]) - tensor([sensor.pos for sensor in sensors])
+        self.arm = [part.contiguous() for part in arm.unbind(-1)]
 
 
 class ForceSensors:
@@ -84,31 +86,57 @@ class ForceSensors:
         """(n, s, 6) force and torque of one group's sensors."""
         group = sensors.group
 
-        def links(quantity: str) -> torch.Tensor:
-            return group.body_order.to_gym(group.read(quantity)).index_select(1, sensors.links)
+        def links(quantity: str) -> list[torch.Tensor]:
+            """Components of a link quantity, (n, s) each: whole planes are far faster than many tiny vectors."""
+            values = group.read(quantity).index_select(1, sensors.links)
+            return list(values.permute(2, 0, 1).contiguous().unbind(0))
 
-        acceleration, velocity, quat = links("LINK_ACCELERATION"), links("LINK_VELOCITY"), links("LINK_POSE")[..., 3:]
-        shape = quat.shape[:2]
-        flat = quat.reshape(-1, 4)
-
-        def to_link(vectors: torch.Tensor) -> torch.Tensor:
-            return quat_rotate_inverse(flat, vectors.reshape(-1, 3)).view(*shape, 3)
-
-        force = to_link(acceleration[..., :3]) * sensors.mass
-        spin, turn = to_link(velocity[..., 3:]), to_link(acceleration[..., 3:])
-        momentum = torch.einsum("nsij,nsj->nsi", sensors.inertia, spin)
-        torque = torch.einsum("nsij,nsj->nsi", sensors.inertia, turn) + torch.cross(spin, momentum, dim=-1)
-        force, torque = force * sensors.total_weight, torque * sensors.total_weight
+        acceleration, velocity = links("LINK_ACCELERATION"), links("LINK_VELOCITY")
+        turn = _rotation(links("LINK_POSE")[3:])
+        linear, angular = _inward(turn, acceleration[:3]), _inward(turn, acceleration[3:])
+        spin = _inward(turn, velocity[3:])
+        force = [sensors.mass * part for part in linear]
+        gyro = _cross(spin, _outward(sensors.inertia, spin))
+        torque = [a + b for a, b in zip(_outward(sensors.inertia, angular), gyro, strict=True)]
         if sensors.needs_contacts:
-            contact = group.bodies.get(self._contact_force).index_select(1, sensors.links)
-            force = force + to_link(contact) * sensors.contact_weight
-        torque = torque + torch.cross(sensors.com - sensors.pos, force, dim=-1)
-        local = sensors.quat.expand(*shape, 4).reshape(-1, 4)
+            contact = group.bodies.get(self._contact_force).index_select(1, sensors.bodies)
+            touch = _inward(turn, list(contact.permute(2, 0, 1).contiguous().unbind(0)))
+            force = [f * sensors.total_weight + c * sensors.contact_weight for f, c in zip(force, touch, strict=True)]
+            torque = [part * sensors.total_weight for part in torque]
+        torque = [a + b for a, b in zip(torque, _cross(sensors.arm, force), strict=True)]
+        own = [*_inward(sensors.frame, force), *_inward(sensors.frame, torque)] if sensors.frame else [*force, *torque]
+        if sensors.any_world:
+            world = [*_outward(turn, force), *_outward(turn, torque)]
+            own = [torch.where(sensors.world, w, o) for w, o in zip(world, own, strict=True)]
+        return torch.stack(own, dim=-1)
 
-        def to_sensor(vectors: torch.Tensor) -> torch.Tensor:
-            own = quat_rotate_inverse(local, vectors.reshape(-1, 3)).view(*shape, 3)
-            if not sensors.any_world:
-                return own
-            return torch.where(sensors.world, quat_rotate(flat, vectors.reshape(-1, 3)).view(*shape, 3), own)
 
-        return torch.cat([to_sensor(force), to_sensor(torque)], dim=-1)
+Vector = Sequence[torch.Tensor]
+"""Three components, equal shapes."""
+Matrix = Sequence[Sequence[torch.Tensor]]
+"""Rows of a 3 x 3 matrix, one tensor an entry."""
+
+
+def _outward(matrix: Matrix, vector: Vector) -> list[torch.Tensor]:
+    """Matrix times vector."""
+    return [row[0] * vector[0] + row[1] * vector[1] + row[2] * vector[2] for row in matrix]
+
+
+def _inward(matrix: Matrix, vector: Vector) -> list[torch.Tensor]:
+    """Transposed matrix times vector."""
+    return _outward(list(zip(*matrix, strict=True)), vector)
+
+
+def _cross(a: Vector, b: Vector) -> list[torch.Tensor]:
+    """Cross product."""
+    return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+
+
+def _rotation(quat: Sequence[torch.Tensor]) -> Matrix:
+    """Rotation matrix of a unit quaternion xyzw."""
+    x, y, z, w = quat
+    return (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)),
+        (2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)),
+        (2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)),
+    )
