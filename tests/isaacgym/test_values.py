@@ -505,3 +505,12 @@ def test_importing_the_package_alone_is_light():
     assert version.count(".") == 2
     assert loaded.strip() == "[]"
     assert importlib.import_module("isaacgym").__path__
+
+
+def test_gymapi_exports_every_class_enumeration_and_constant():
+    gymapi = importlib.import_module("isaacgym.gymapi")
+    for module in (_values, _params):
+        for name in module.__all__:
+            assert getattr(gymapi, name) is getattr(module, name)
+    for name in [*NAMES["enums"], *NAMES["constants"]]:
+        assert getattr(gymapi, name) is getattr(_enums, name)
