@@ -113,7 +113,7 @@ class TensorMethods:
         return True
 
     def acquire_jacobian_tensor(self, sim: Simulation, name: str) -> Tensor | None:
-        """Return the Jacobians of the actors of that name (API notes 9.13), None unless every env has one equal actor."""
+        """Return the Jacobians of the actors of that name (API notes 9.13), None unless each env has an equal one."""
         sim.prepare()
         found = sim.dynamics.jacobian(name)
         return None if found is None else Tensor(found, own_data=True)

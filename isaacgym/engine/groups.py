@@ -185,7 +185,7 @@ class Group:
         return "ROOT_VELOCITY" if self.kind == ARTICULATION else "VELOCITY"
 
     def rows_of(self, actor_indices: torch.Tensor) -> torch.Tensor:
-        """Rows (int32) of those ``actor_indices`` that belong to the group. Synchronises on CUDA: use ``mask_of`` there."""
+        """Rows (int32) of those ``actor_indices`` that belong to the group. CUDA synchronises: use ``mask_of``."""
         rows = self.row_of_actor.index_select(0, actor_indices.long())
         return rows[rows >= 0]
 

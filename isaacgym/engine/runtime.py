@@ -125,7 +125,7 @@ class Binding:
     def write(
         self, values: torch.Tensor, indices: torch.Tensor | None = None, mask: torch.Tensor | None = None
     ) -> None:
-        """Write the full-size ``values``: all rows, those named by int32 ``indices``, or those marked in uint8 ``mask``."""
+        """Write the full-size ``values``: all rows, those named by int32 ``indices``, or those in uint8 ``mask``."""
         self._native.write(values, indices, mask)
 
     def destroy(self) -> None:

@@ -85,7 +85,7 @@ def _set_decomposition(prim: Usd.Prim, vhacd: Any) -> None:
 
 
 def write_tendon(prim: Usd.Prim, name: str, is_root: bool, coef: float, props: np.void) -> None:
-    """Make the joint ``prim`` a part of the fixed tendon ``name``; the joint nearest the root carries its properties."""
+    """Make the joint ``prim`` a part of the fixed tendon ``name``; the one nearest the root has its properties."""
     prim.AddAppliedSchema(f"PhysxTendonAxis{'Root' if is_root else ''}API:{name}")
     floats = Sdf.ValueTypeNames.FloatArray
     prim.CreateAttribute(f"physxTendon:{name}:gearing", floats).Set(Vt.FloatArray([float(coef)]))
