@@ -18,6 +18,33 @@ UPRIGHT = 0.93
 """Cosine between body z axis and vertical from which the upright reward is paid."""
 
 
+class Weights(NamedTuple):
+    """Reward weights; the comments in `cfg/task/Ant.yaml` and `Humanoid.yaml` say what each one pays for."""
+
+    heading: float
+    up: float
+    alive: float
+    action: float
+    energy: float
+    joint_limit: float
+    death: float
+    termination_height: float
+
+
+def read_weights(env_cfg: dict[str, Any]) -> Weights:
+    """Reward weights of a task's `env` section."""
+    return Weights(
+        heading=float(env_cfg["headingWeight"]),
+        up=float(env_cfg["upWeight"]),
+        alive=float(env_cfg["aliveReward"]),
+        action=float(env_cfg["actionsCost"]),
+        energy=float(env_cfg["energyCost"]),
+        joint_limit=float(env_cfg["jointsAtLimitCost"]),
+        death=float(env_cfg["deathCost"]),
+        termination_height=float(env_cfg["terminationHeight"]),
+    )
+
+
 class Torso(NamedTuple):
     """Features of N torsos."""
 

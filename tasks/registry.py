@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 _TASKS = {
     "Ant": "tasks.ant",
     "Cartpole": "tasks.cartpole",
+    "Humanoid": "tasks.humanoid",
 }
 """Class name -> module that defines it."""
 

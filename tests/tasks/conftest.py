@@ -21,7 +21,25 @@ ANT_BODIES = ["torso"] + [
     f"{leg}_{part}" for leg in ("front_left", "front_right", "left_back", "right_back") for part in ("leg", "foot")
 ]
 ANT_LIMITS = [(-40, 40), (30, 100), (-40, 40), (-100, -30), (-40, 40), (-100, -30), (-40, 40), (30, 100)]
+HUMANOID_BODIES = ["torso", "head", "lower_waist", "pelvis"]
+HUMANOID_DOFS = ["abdomen_z", "abdomen_y", "abdomen_x"]
+for _side in ("right", "left"):
+    HUMANOID_BODIES += [f"{_side}_{part}" for part in ("thigh", "shin", "foot")]
+    HUMANOID_DOFS += [f"{_side}_{joint}" for joint in ("hip_x", "hip_z", "hip_y", "knee", "ankle_y", "ankle_x")]
+for _side in ("right", "left"):
+    HUMANOID_BODIES += [f"{_side}_{part}" for part in ("upper_arm", "lower_arm", "hand")]
+    HUMANOID_DOFS += [f"{_side}_{joint}" for joint in ("shoulder1", "shoulder2", "elbow")]
+_LEG = [(-45, 15), (-60, 35), (-120, 45), (-160, 2), (-50, 50), (-50, 50)]
+_ARM = [(-90, 70), (-90, 70), (-90, 50)]
+HUMANOID_LIMITS = [(-45, 45), (-75, 30), (-35, 35), *_LEG, *_LEG, *_ARM, *_ARM]
+HUMANOID_EFFORTS = [67.5] * 3 + [45, 45, 135, 90, 22.5, 22.5] * 2 + [67.5, 67.5, 45] * 2
 FAKE_ASSETS = {
+    "humanoid/humanoid.xml": SimpleNamespace(
+        bodies=HUMANOID_BODIES,
+        dofs=HUMANOID_DOFS,
+        limits=[(low * DEG, high * DEG) for low, high in HUMANOID_LIMITS],
+        motors=list(zip(HUMANOID_DOFS, HUMANOID_EFFORTS, strict=True))[::-1],
+    ),
     "ant/ant.xml": SimpleNamespace(
         bodies=ANT_BODIES,
         dofs=ANT_DOFS,
@@ -69,6 +87,9 @@ class FakeGym:
 
     def get_asset_rigid_body_names(self, asset):
         return list(asset.bodies)
+
+    def find_asset_rigid_body_index(self, asset, name):
+        return asset.bodies.index(name) if name in asset.bodies else -1
 
     def get_asset_rigid_body_count(self, asset):
         return len(asset.bodies)
@@ -161,6 +182,10 @@ class FakeGym:
     def set_rigid_body_color(self, env, actor, body, mesh, colour):
         self.calls["colour"] += 1
 
+    def enable_actor_dof_force_sensors(self, env, actor):
+        self.calls["enable_actor_dof_force_sensors"] += 1
+        return True
+
     def prepare_sim(self, sim):
         n, d = len(self.envs), len(self.asset.dofs)
         self.root = torch.zeros(n, 13)
@@ -169,8 +194,10 @@ class FakeGym:
         self.sensor = torch.zeros(n * len(self.sensors), 6)
         self.forces = torch.zeros(n, d)
         self.targets = torch.zeros(n, d)
+        self.dof_force = torch.zeros(n, d)
         self.buffers = {
             "root": self.root.clone(), "dof": self.dof.view(-1, 2).clone(), "sensor": self.sensor.clone(),
+            "dof_force": self.dof_force.view(-1).clone(),
         }  # fmt: skip
         return True
 
@@ -195,6 +222,12 @@ class FakeGym:
 
     def acquire_force_sensor_tensor(self, sim):
         return gymtorch.Tensor(self.buffers["sensor"])
+
+    def acquire_dof_force_tensor(self, sim):
+        return gymtorch.Tensor(self.buffers["dof_force"])
+
+    def refresh_dof_force_tensor(self, sim):
+        self.buffers["dof_force"].copy_(self.dof_force.view(-1))
 
     def refresh_actor_root_state_tensor(self, sim):
         self.buffers["root"].copy_(self.root)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tasks import locomotion
-from tasks.ant import AntWeights, ant_observations, ant_reward_terms
+from tasks.ant import ant_observations, ant_reward_terms
 
 DT = 0.0166
 DEG = math.pi / 180
@@ -16,7 +16,7 @@ ACTIONS = torch.tensor([[0.5, -0.5, 1.0, -1.0, 0.25, 0.0, -0.75, 0.1]])
 DOF_POS = torch.tensor([[0.1, 0.8, -0.2, -0.9, 0.3, -1.7, 0.0, 0.55]])
 DOF_VEL = torch.tensor([[1.0, -2.0, 3.0, -4.0, 0.5, 0.0, -1.5, 2.0]])
 SENSORS = torch.arange(24.0).unsqueeze(0)
-WEIGHTS = AntWeights(0.5, 0.1, 0.5, 0.005, 0.05, 0.1, -2.0, 0.31)
+WEIGHTS = locomotion.Weights(0.5, 0.1, 0.5, 0.005, 0.05, 0.1, -2.0, 0.31)
 PREVIOUS = torch.tensor([-998.03 / DT])
 
 

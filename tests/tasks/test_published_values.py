@@ -71,6 +71,53 @@ ANT = {
     },
 }  # fmt: skip
 
+LINEAR = {"schedule": "linear", "schedule_steps": 3000}
+SCALED = {"range": [0.5, 1.5], "operation": "scaling", "distribution": "uniform"}
+
+
+def scheduled_randomization(robot):
+    """Humanoid and Anymal; the schedule of the masses is left out (Q17)."""
+    return {
+        "frequency": 600,
+        "observations": {"range": [0, 0.002], "operation": "additive", "distribution": "gaussian"},
+        "actions": {"range": [0.0, 0.02], "operation": "additive", "distribution": "gaussian"},
+        "sim_params": {"gravity": {"range": [0, 0.4], "operation": "additive", "distribution": "gaussian", **LINEAR}},
+        "actor_params": {
+            robot: {
+                "color": True,
+                "rigid_body_properties": {"mass": {**SCALED, "setup_only": True}},
+                "rigid_shape_properties": {
+                    "friction": {"num_buckets": 500, "range": [0.7, 1.3], "operation": "scaling",
+                                 "distribution": "uniform", **LINEAR},
+                    "restitution": {"range": [0.0, 0.7], "operation": "scaling", "distribution": "uniform", **LINEAR},
+                },
+                "dof_properties": {
+                    "damping": {**SCALED, **LINEAR},
+                    "stiffness": {**SCALED, **LINEAR},
+                    "lower": {"range": [0, 0.01], "operation": "additive", "distribution": "gaussian", **LINEAR},
+                    "upper": {"range": [0, 0.01], "operation": "additive", "distribution": "gaussian", **LINEAR},
+                },
+            }
+        },
+    }  # fmt: skip
+
+
+HUMANOID = {
+    "name": "Humanoid",
+    "physics_engine": "physx",
+    "reference_quirks": [],
+    "env": {
+        "numEnvs": 4096, "envSpacing": 5, "episodeLength": 1000, "clipActions": 1.0, "controlFrequencyInv": 1,
+        "powerScale": 1.0, "aliveReward": 2.0, "headingWeight": 0.5, "upWeight": 0.1, "actionsCost": 0.01,
+        "energyCost": 0.05, "jointsAtLimitCost": 0.25, "deathCost": -1.0, "terminationHeight": 0.8,
+        "angularVelocityScale": 0.25, "dofVelocityScale": 0.1, "contactForceScale": 0.01,
+        "plane": {"staticFriction": 1.0, "dynamicFriction": 1.0, "restitution": 0.0},
+        "asset": {"assetRoot": "", "assetFileName": "humanoid/humanoid.xml"}, "enableCameraSensors": False,
+    },
+    "sim": ANT["sim"],
+    "task": {"randomize": False, "randomization_params": scheduled_randomization("humanoid")},
+}  # fmt: skip
+
 PPO_COMMON = {
     "env_name": "rlgpu", "multi_gpu": False, "ppo": True, "normalize_input": True, "normalize_value": True,
     "normalize_advantage": True, "gamma": 0.99, "tau": 0.95, "lr_schedule": "adaptive", "kl_threshold": 0.008,
@@ -88,13 +135,19 @@ PPO = {
         "entropy_coef": 0.0, "truncate_grads": False, "horizon_length": 16, "minibatch_size": 32768,
         "mini_epochs": 4, "critic_coef": 2, "bounds_loss_coef": 1e-4,
     },
+    "Humanoid": {
+        "mixed_precision": True, "num_actors": 4096, "reward_shaper": {"scale_value": 0.01}, "learning_rate": 5e-4,
+        "max_epochs": 1000, "save_best_after": 200, "save_frequency": 100, "entropy_coef": 0.0,
+        "truncate_grads": True, "horizon_length": 32, "minibatch_size": 32768, "mini_epochs": 5, "critic_coef": 4,
+        "bounds_loss_coef": 1e-4,
+    },
 }  # fmt: skip
-UNITS = {"Cartpole": [32, 32], "Ant": [256, 128, 64]}
-SEPARATE = {"Cartpole": False, "Ant": False}
-BATCH = {"Cartpole": (8192, 1, 819_200), "Ant": (65536, 2, 32_768_000)}
+UNITS = {"Cartpole": [32, 32], "Ant": [256, 128, 64], "Humanoid": [400, 200, 100]}
+SEPARATE = {"Cartpole": False, "Ant": False, "Humanoid": False}
+BATCH = {"Cartpole": (8192, 1, 819_200), "Ant": (65536, 2, 32_768_000), "Humanoid": (131072, 4, 131_072_000)}
 
 
-@pytest.mark.parametrize("expected", [CARTPOLE, ANT], ids=lambda e: e["name"])
+@pytest.mark.parametrize("expected", [CARTPOLE, ANT, HUMANOID], ids=lambda e: e["name"])
 def test_task_defaults(load_cfg, expected):
     assert load_cfg("task", expected["name"]) == expected
 
