@@ -1,4 +1,4 @@
-"""The agent: network and running normalisers, as they act on raw observations."""
+"""The agent: networks and running normalisers, as they act on raw observations."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import torch
 from torch import nn
 
 from ppo import distributions
-from ppo.config import TrainConfig
+from ppo.central_value import CentralCritic
+from ppo.config import ConfigError, TrainConfig
+from ppo.env import Observation, VectorEnv
 from ppo.networks import ActorCritic, PolicyOutput
 from ppo.normalize import RunningNormalizer
 
 
 class Action(NamedTuple):
-    """What the behaviour policy did in N environments."""
+    """What the policy did in N environments."""
 
     actions: torch.Tensor
     """(N, A), unclipped"""
@@ -26,35 +28,60 @@ class Action(NamedTuple):
     """(N, A)"""
     log_stds: torch.Tensor
     """(A,) or (N, A)"""
+    hidden: torch.Tensor
+    """(N, H) recurrent state after the step"""
 
 
 class Agent(nn.Module):
-    """Actor-critic with observation and value normalisation; the part that a checkpoint needs for playing."""
+    """Actor-critic with observation and value normalisation; the part that a checkpoint needs for playing.
 
-    def __init__(self, num_observations: int, num_actions: int, config: TrainConfig, device: torch.device) -> None:
-        """Build the network and the normalisers that the settings ask for."""
+    With a central critic the values are its own; the actor-critic keeps a value head, which shapes its features.
+    """
+
+    def __init__(self, env: VectorEnv, config: TrainConfig, device: torch.device) -> None:
+        """Build the networks and normalisers for the environment's sizes."""
         super().__init__()
-        mixed = config.mixed_precision_cpu if device.type == "cpu" else config.mixed_precision
-        autocast = torch.bfloat16 if mixed else None
+        num_observations, num_actions = env.observation_space.shape[0], env.action_space.shape[0]
+        autocast = autocast_dtype(config, device)
         self.network = ActorCritic(num_observations, num_actions, config.network, autocast)
         self.obs_normalizer = RunningNormalizer(num_observations) if config.normalize_input else None
         self.value_normalizer = RunningNormalizer(1) if config.normalize_value else None
+        self.central: CentralCritic | None = None
+        if config.central_value_config is not None:
+            if env.state_space is None:
+                raise ConfigError("central_value_config needs privileged states; this task has none")
+            self.central = CentralCritic(env.state_space.shape[0], config.central_value_config)
+        self.hidden_size = self.network.hidden_size + (self.central.hidden_size if self.central else 0)
         self.to(device)
 
-    def evaluate(self, observations: torch.Tensor) -> PolicyOutput:
-        """Distribution and value (real units) of raw observations (N, O); statistics stay as they are."""
+    def initial_hidden(self, num_envs: int) -> torch.Tensor:
+        """Recurrent state (N, H) at the start of an episode; H is 0 without recurrent layers."""
+        return self.network.mean.weight.new_zeros(num_envs, self.hidden_size)
+
+    def evaluate(self, observation: Observation, hidden: torch.Tensor) -> PolicyOutput:
+        """Distribution and value (real units) of raw observations; statistics stay as they are."""
+        observations = observation["obs"]
         if self.obs_normalizer is not None:
             observations = self.obs_normalizer.normalize(observations)
-        mean, log_std, value = self.network(observations)
+        own_hidden, central_hidden = self.split_hidden(hidden)
+        mean, log_std, value, hidden = self.network(observations, own_hidden)
+        if self.central is not None:
+            value, central_hidden = self.central.evaluate(observation["states"], central_hidden)
+            hidden = torch.cat((hidden, central_hidden), dim=1)
         if self.value_normalizer is not None:
             value = self.value_normalizer.denormalize(value)
-        return PolicyOutput(mean, log_std, value)
+        return PolicyOutput(mean, log_std, value, hidden)
 
-    def act(self, observations: torch.Tensor) -> Action:
-        """Sample actions for raw observations (N, O)."""
-        mean, log_std, value = self.evaluate(observations)
+    def act(self, observation: Observation, hidden: torch.Tensor) -> Action:
+        """Sample actions for raw observations from recurrent state `hidden` (N, H)."""
+        mean, log_std, value, hidden = self.evaluate(observation, hidden)
         actions, log_probs = distributions.sample(mean, log_std)
-        return Action(actions, log_probs, value, mean, log_std)
+        return Action(actions, log_probs, value, mean, log_std, hidden)
+
+    def split_hidden(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Recurrent state (..., H) as that of the actor-critic and that of the central critic."""
+        own = self.network.hidden_size
+        return hidden[..., :own], hidden[..., own:]
 
     def normalize_targets(self, values: torch.Tensor, returns: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Merge, then normalise the old values; then the same for the returns (rl_games' order)."""
@@ -66,3 +93,13 @@ class Agent(nn.Module):
             self.value_normalizer.update(column)
             normalized.append(self.value_normalizer.normalize(column).reshape(target.shape))
         return normalized[0], normalized[1]
+
+
+def autocast_dtype(config: TrainConfig, device: torch.device) -> torch.dtype | None:
+    """Lower precision of the hidden layers: bfloat16, or float16 on a GPU that lacks it; None for float32."""
+    if device.type == "cpu":
+        return torch.bfloat16 if config.mixed_precision_cpu else None
+    if not config.mixed_precision:  # pragma: needs cuda
+        return None
+    native = torch.cuda.is_bf16_supported(including_emulation=False)  # pragma: needs cuda
+    return torch.bfloat16 if native else torch.float16  # pragma: needs cuda

@@ -45,15 +45,59 @@ class Initializer:
 
 
 @dataclass(frozen=True)
+class RnnConfig:
+    """A recurrent layer before or after the MLP; actor and critic have one each if they are separate."""
+
+    name: str
+    units: int
+    layers: int = 1
+    before_mlp: bool = False
+    concat_input: bool = False
+    """after the MLP: its input is the MLP's output and the observation"""
+    concat_output: bool = False
+    """append the observation to its output"""
+    layer_norm: bool = False
+
+
+@dataclass(frozen=True)
 class NetworkConfig:
-    """Shape of the actor-critic."""
+    """Shape of the actor-critic, or of a central critic, which reads only what concerns features."""
 
     units: tuple[int, ...] = (256, 128, 64)
     activation: str = "elu"
     separate: bool = False
+    rnn: RnnConfig | None = None
+    fixed_sigma: bool = True
+    """log-std is a parameter of its own; otherwise a linear function of the features"""
     initializer: Initializer = field(default_factory=Initializer)
     mu_init: Initializer = field(default_factory=Initializer)
     sigma_init: Initializer = field(default_factory=lambda: Initializer("const_initializer"))
+
+
+@dataclass(frozen=True)
+class CentralValueConfig:
+    """A critic of its own on the privileged `states`, trained before the actor on the same returns."""
+
+    learning_rate: float
+    mini_epochs: int
+    minibatch_size: int | None = None
+    minibatch_size_per_env: int | None = None
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    lr_schedule: str = "constant"
+    """`linear` with the actor's progress, or constant (`adaptive`, which rl_games accepts here, is constant too)"""
+    normalize_input: bool = True
+    clip_value: bool = True
+    e_clip: float = 0.2
+    truncate_grads: bool = False
+    grad_norm: float = 1.0
+    weight_decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check values."""
+        _check_minibatch(self)
+        _check_positive(self, "learning_rate", "e_clip", "grad_norm")
+        _require(self.mini_epochs >= 1, f"mini_epochs must be at least 1, got {self.mini_epochs}")
+        _one_of("lr_schedule", self.lr_schedule, LR_SCHEDULES)
 
 
 @dataclass(frozen=True)
@@ -66,6 +110,7 @@ class TrainConfig:
     minibatch_size: int | None = None
     minibatch_size_per_env: int | None = None
     network: NetworkConfig = field(default_factory=NetworkConfig)
+    central_value_config: CentralValueConfig | None = None
 
     # Returns and advantages
     gamma: float = 0.99
@@ -82,6 +127,8 @@ class TrainConfig:
     clip_value: bool = True
     critic_coef: float = 2.0
     entropy_coef: float = 0.0
+    schedule_entropy: bool = False
+    """let entropy_coef fall to 0 along a line over max_epochs or max_frames"""
     bounds_loss_coef: float = 0.0
 
     # Optimiser and its rate
@@ -124,15 +171,11 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         """Check values and combinations."""
-        _require(
-            self.minibatch_size is not None or self.minibatch_size_per_env is not None,
-            "minibatch_size (or minibatch_size_per_env) is missing",
-        )
+        _check_minibatch(self)
+        _check_positive(self, "learning_rate", "kl_threshold", "e_clip", "grad_norm", "min_lr", "max_lr")
         for name in (
             "horizon_length",
             "mini_epochs",
-            "minibatch_size",
-            "minibatch_size_per_env",
             "micro_batch_size",
             "games_to_track",
             "keep_last",
@@ -140,8 +183,6 @@ class TrainConfig:
         ):
             value = getattr(self, name)
             _require(value is None or value >= 1, f"{name} must be at least 1, got {value}")
-        for name in ("learning_rate", "kl_threshold", "e_clip", "grad_norm", "min_lr", "max_lr"):
-            _require(getattr(self, name) > 0, f"{name} must be above 0, got {getattr(self, name)}")
         for name in ("gamma", "tau"):
             _require(0.0 <= getattr(self, name) <= 1.0, f"{name} must be in [0, 1], got {getattr(self, name)}")
         _one_of("lr_schedule", self.lr_schedule, LR_SCHEDULES)
@@ -150,8 +191,19 @@ class TrainConfig:
         _one_of("kl_estimator", self.kl_estimator, ("rl_games", "exact"))
         _one_of("shuffle", self.shuffle, ("none", "epoch", "iteration"))
         _require(self.min_lr <= self.max_lr, f"min_lr {self.min_lr} is above max_lr {self.max_lr}")
-        if self.lr_schedule == "linear":
-            _require(self.max_epochs > 0 or self.max_frames > 0, "lr_schedule linear needs max_epochs or max_frames")
+        limited = self.max_epochs > 0 or self.max_frames > 0
+        central = self.central_value_config
+        _require(limited or self.lr_schedule != "linear", "lr_schedule linear needs max_epochs or max_frames")
+        _require(limited or not self.schedule_entropy, "schedule_entropy needs max_epochs or max_frames")
+        _require(
+            limited or central is None or central.lr_schedule != "linear",
+            "central_value_config.lr_schedule linear needs max_epochs or max_frames",
+        )
+        if self.network.rnn or (central and central.network.rnn):
+            _require(
+                self.horizon_length % self.seq_length == 0,
+                f"seq_length {self.seq_length} does not divide horizon_length {self.horizon_length}",
+            )
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any], **extensions: Mapping[str, Any] | None) -> TrainConfig:
@@ -171,14 +223,33 @@ class TrainConfig:
             config["lr_schedule"] = "constant"
         config["reward_shaper"] = _build(RewardShaper, config.get("reward_shaper") or {}, "params.config.reward_shaper")
         network = read_network(_section(params, "network", "params"))
-        return _build(cls, config, "params.config", network=network)
+        central = config.pop("central_value_config", None)
+        central = read_central_value(central) if central else None
+        return _build(cls, config, "params.config", network=network, central_value_config=central)
 
-    def minibatch_samples(self, num_envs: int) -> int:
-        """Requested samples a minibatch; `minibatch_size` wins over `minibatch_size_per_env`."""
-        if self.minibatch_size is not None:
-            return self.minibatch_size
-        assert self.minibatch_size_per_env is not None
-        return self.minibatch_size_per_env * num_envs
+
+def minibatch_samples(config: TrainConfig | CentralValueConfig, num_envs: int) -> int:
+    """Requested samples a minibatch; `minibatch_size` wins over `minibatch_size_per_env`."""
+    if config.minibatch_size is not None:
+        return config.minibatch_size
+    assert config.minibatch_size_per_env is not None
+    return config.minibatch_size_per_env * num_envs
+
+
+def read_central_value(
+    tree: Mapping[str, Any], where: str = "params.config.central_value_config"
+) -> CentralValueConfig:
+    """Read rl_games' `central_value_config` section.
+
+    Raises:
+        ConfigError: on unknown, missing or unusable keys.
+    """
+    inert = ("schedule_type", "kl_threshold")  # of an adaptive rate, which the central critic does not have
+    settings = {key: value for key, value in tree.items() if key != "network" and key not in inert}
+    if settings.get("lr_schedule") in (None, "None", "fixed", "identity"):
+        settings["lr_schedule"] = "constant"
+    network = read_network(_section(tree, "network", where), f"{where}.network")
+    return _build(CentralValueConfig, settings, where, network=network)
 
 
 def read_network(tree: Mapping[str, Any], where: str = "params.network") -> NetworkConfig:
@@ -187,7 +258,7 @@ def read_network(tree: Mapping[str, Any], where: str = "params.network") -> Netw
     Raises:
         ConfigError: on unknown, missing or unusable keys.
     """
-    _require_known(tree, ("name", "separate", "space", "mlp"), where)
+    _require_known(tree, ("name", "separate", "central_value", "space", "mlp", "rnn"), where)
     _require(tree.get("name", "actor_critic") == "actor_critic", f"{where}.name must be actor_critic")
     mlp = _section(tree, "mlp", where)
     _require_known(mlp, ("units", "activation", "d2rl", "initializer", "regularizer"), f"{where}.mlp")
@@ -200,11 +271,17 @@ def read_network(tree: Mapping[str, Any], where: str = "params.network") -> Netw
     _require_known(space, known, f"{where}.space.continuous")
     for key in ("mu_activation", "sigma_activation"):
         _require(space.get(key) in (None, "None"), f"{where}.space.continuous.{key} must be None")
-    _require(space.get("fixed_sigma", True) in (True, "fixed"), f"{where}.space.continuous.fixed_sigma must be True")
+    sigma = space.get("fixed_sigma", True)
+    _require(sigma in (True, False, "fixed"), f"{where}.space.continuous.fixed_sigma: expected bool, got {sigma!r}")
+    rnn: RnnConfig | None = _build(RnnConfig, tree["rnn"], f"{where}.rnn") if tree.get("rnn") else None
+    if rnn is not None:
+        _one_of(f"{where}.rnn.name", rnn.name, ("lstm", "gru"))
+        _require(rnn.units >= 1 and rnn.layers >= 1, f"{where}.rnn: units and layers must be at least 1")
     settings = {
         "units": tuple(_convert(int, unit, f"{where}.mlp.units") for unit in mlp["units"]),
         "activation": mlp.get("activation", "elu"),
         "separate": tree.get("separate", False),
+        "fixed_sigma": bool(sigma),
     }
     _one_of(f"{where}.mlp.activation", settings["activation"], ACTIVATIONS)
     _require(all(unit >= 1 for unit in settings["units"]), f"{where}.mlp.units must all be at least 1")
@@ -212,6 +289,7 @@ def read_network(tree: Mapping[str, Any], where: str = "params.network") -> Netw
         NetworkConfig,
         settings,
         where,
+        rnn=rnn,
         initializer=_read_initializer(mlp.get("initializer"), f"{where}.mlp.initializer"),
         mu_init=_read_initializer(space.get("mu_init"), f"{where}.space.continuous.mu_init"),
         sigma_init=_read_initializer(
@@ -263,6 +341,18 @@ def _convert(kind: Any, value: Any, where: str) -> Any:
     except (TypeError, ValueError, OverflowError):
         pass
     raise ConfigError(f"{where}: expected {kind}, got {value!r}")
+
+
+def _check_minibatch(config: TrainConfig | CentralValueConfig) -> None:
+    sizes = {name: getattr(config, name) for name in ("minibatch_size", "minibatch_size_per_env")}
+    _require(any(size is not None for size in sizes.values()), "minibatch_size (or minibatch_size_per_env) is missing")
+    for name, size in sizes.items():
+        _require(size is None or size >= 1, f"{name} must be at least 1, got {size}")
+
+
+def _check_positive(config: TrainConfig | CentralValueConfig, *names: str) -> None:
+    for name in names:
+        _require(getattr(config, name) > 0, f"{name} must be above 0, got {getattr(config, name)}")
 
 
 def _section(tree: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:

@@ -1,4 +1,9 @@
-"""The actor-critic network."""
+"""The networks: features by an MLP and an optional recurrent layer, and the heads on them.
+
+Without a recurrent layer the leading dimensions of observations are free: (B, O). With one they are sequences,
+(S, L, O), or single steps, (N, O). Recurrent state is one row an environment or sequence, (S, H), whatever cells it
+comes from; H is 0 without a recurrent layer.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +12,100 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from ppo.config import Initializer, NetworkConfig
+from ppo.config import Initializer, NetworkConfig, RnnConfig
 from ppo.layers import Dense
 
 
 class PolicyOutput(NamedTuple):
-    """Action distribution and value of a batch of observations."""
+    """Action distribution and value of a batch of observations (..., O)."""
 
     mean: torch.Tensor
-    """(B, A)"""
+    """(..., A)"""
     log_std: torch.Tensor
-    """(A,), or (B, A) where it depends on the observation"""
+    """(A,), or (..., A) where it depends on the observation"""
     value: torch.Tensor
-    """(B,), in normalised units when values are normalised"""
+    """(...), in normalised units when values are normalised"""
+    hidden: torch.Tensor
+    """(S, H) recurrent state after the last step"""
+
+
+class Recurrent(nn.Module):
+    """LSTM or GRU whose state is reset where an episode starts inside a sequence."""
+
+    def __init__(self, num_inputs: int, config: RnnConfig) -> None:
+        """Build `config.layers` layers of `config.units` cells."""
+        super().__init__()
+        cell = {"lstm": nn.LSTM, "gru": nn.GRU}[config.name]
+        self.rnn = cell(num_inputs, config.units, config.layers, batch_first=True)
+        self.layer_norm = nn.LayerNorm(config.units) if config.layer_norm else nn.Identity()
+        self._parts = 2 if config.name == "lstm" else 1
+        self.hidden_size = self._parts * config.layers * config.units
+
+    def forward(
+        self, x: torch.Tensor, hidden: torch.Tensor, starts: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Run x (S, L, I), or one step (N, I), from state `hidden` (S, H).
+
+        `starts` (S, L) is 1 where a step begins an episode: the state before it is zeroed. None means nowhere.
+        """
+        if x.dim() == 2:
+            output, hidden = self.forward(x.unsqueeze(1), hidden, starts)
+            return output.squeeze(1), hidden
+        if starts is None:
+            output, hidden = self._run(x, hidden)
+        else:
+            outputs = []
+            for t in range(x.shape[1]):
+                output, hidden = self._run(x[:, t : t + 1], hidden * (1.0 - starts[:, t, None]))
+                outputs.append(output)
+            output = torch.cat(outputs, dim=1)
+        return self.layer_norm(output), hidden
+
+    def _run(self, x: torch.Tensor, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        units = self.rnn.hidden_size
+        state = hidden.unflatten(1, (-1, units)).transpose(0, 1).contiguous().split(self.rnn.num_layers)
+        output, new = self.rnn(x, state if self._parts == 2 else state[0])
+        new = torch.cat(new) if self._parts == 2 else new
+        return output, new.transpose(0, 1).flatten(1)
+
+
+class Features(nn.Module):
+    """Observation to features: MLP, with a recurrent layer before or after it if there is one."""
+
+    def __init__(self, num_inputs: int, config: NetworkConfig) -> None:
+        """Build the layers; `size` is the number of features, `hidden_size` that of the recurrent state."""
+        super().__init__()
+        rnn = config.rnn
+        width = config.units[-1] if config.units else num_inputs
+        self._before = rnn is not None and rnn.before_mlp
+        self._concat_input = rnn is not None and rnn.concat_input and not rnn.before_mlp
+        self._concat_output = rnn is not None and rnn.concat_output
+        rnn_inputs = num_inputs if self._before else width + num_inputs * self._concat_input
+        self.rnn = Recurrent(rnn_inputs, rnn) if rnn is not None else None
+        rnn_width = rnn.units + num_inputs * self._concat_output if rnn is not None else 0
+        self.mlp = _mlp(rnn_width if self._before else num_inputs, config)
+        self.size = rnn_width if rnn is not None and (not self._before or not config.units) else width
+        self.hidden_size = self.rnn.hidden_size if self.rnn is not None else 0
+
+    def forward(
+        self, x: torch.Tensor, hidden: torch.Tensor, starts: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return features (..., size) of observations (..., I) and the new state (S, H)."""
+        if self.rnn is None:
+            return self.mlp(x), hidden
+        inputs = x if self._before else self.mlp(x)
+        if self._concat_input:
+            inputs = torch.cat((inputs, x), dim=-1)
+        output, hidden = self.rnn(inputs, hidden, starts)
+        if self._concat_output:
+            output = torch.cat((output, x), dim=-1)
+        return (self.mlp(output) if self._before else output), hidden
 
 
 class ActorCritic(nn.Module):
-    """MLP policy with a state-independent log-std and an MLP value, sharing a trunk or not.
+    """Gaussian policy and value, sharing their features or not.
 
-    Under autocast only the hidden layers run in the lower precision: the heads, and with them log-probabilities,
+    Under autocast only the features are computed in the lower precision: the heads, and with them log-probabilities,
     KL and values, stay in float32.
     """
 
@@ -35,36 +115,50 @@ class ActorCritic(nn.Module):
         """Build and initialise the layers; biases start at 0."""
         super().__init__()
         self.autocast = autocast
-        self.actor = _mlp(num_observations, config)
-        self.critic = _mlp(num_observations, config) if config.separate else None
-        features = config.units[-1] if config.units else num_observations
-        self.mean = nn.Linear(features, num_actions)
-        self.value = nn.Linear(features, 1)
-        self.log_std = nn.Parameter(torch.zeros(num_actions))
-        self._initialize(config)
-
-    def _initialize(self, config: NetworkConfig) -> None:
-        for module in self.modules():
-            if isinstance(module, nn.Linear):
-                _initialize(module.weight, config.initializer)
-                nn.init.zeros_(module.bias)
+        self.actor = Features(num_observations, config)
+        self.critic = Features(num_observations, config) if config.separate else None
+        self.mean = nn.Linear(self.actor.size, num_actions)
+        self.value = nn.Linear(self.actor.size, 1)
+        self.log_std: nn.Parameter | nn.Linear
+        if config.fixed_sigma:
+            self.log_std = nn.Parameter(torch.zeros(num_actions))
+        else:
+            self.log_std = nn.Linear(self.actor.size, num_actions)
+        self.hidden_size = self.actor.hidden_size * (2 if config.separate else 1)
+        initialize_layers(self, config)
         _initialize(self.mean.weight, config.mu_init)
-        _initialize(self.log_std, config.sigma_init)
+        _initialize(self.log_std.weight if isinstance(self.log_std, nn.Linear) else self.log_std, config.sigma_init)
 
-    def forward(self, observations: torch.Tensor) -> PolicyOutput:
-        """Evaluate normalised observations (B, O)."""
-        device = observations.device.type
-        with torch.autocast(device, dtype=self.autocast, enabled=self.autocast is not None):
-            actor_features = self.actor(observations)
-            critic_features = actor_features if self.critic is None else self.critic(observations)
-        mean = self.mean(actor_features.float())
+    def forward(
+        self, observations: torch.Tensor, hidden: torch.Tensor, starts: torch.Tensor | None = None
+    ) -> PolicyOutput:
+        """Evaluate normalised observations (..., O) from recurrent state `hidden` (S, H); see `Recurrent.forward`."""
+        actor_hidden, critic_hidden = hidden.split(
+            (self.actor.hidden_size, self.hidden_size - self.actor.hidden_size), 1
+        )
+        with torch.autocast(observations.device.type, dtype=self.autocast, enabled=self.autocast is not None):
+            actor_features, actor_hidden = self.actor(observations, actor_hidden, starts)
+            critic_features = actor_features
+            if self.critic is not None:
+                critic_features, critic_hidden = self.critic(observations, critic_hidden, starts)
+        actor_features = actor_features.float()
+        log_std = self.log_std(actor_features) if isinstance(self.log_std, nn.Linear) else self.log_std
         value = self.value(critic_features.float()).squeeze(-1)
-        return PolicyOutput(mean, self.log_std, value)
+        hidden = torch.cat((actor_hidden, critic_hidden), dim=1) if self.hidden_size else hidden
+        return PolicyOutput(self.mean(actor_features), log_std, value, hidden)
 
 
 def _mlp(num_inputs: int, config: NetworkConfig) -> nn.Sequential:
     sizes = (num_inputs, *config.units)
     return nn.Sequential(*(Dense(n, units, config.activation) for n, units in zip(sizes, config.units, strict=False)))
+
+
+def initialize_layers(network: nn.Module, config: NetworkConfig) -> None:
+    """Initialise every linear layer; recurrent layers keep torch's initialisation."""
+    for module in network.modules():
+        if isinstance(module, nn.Linear):
+            _initialize(module.weight, config.initializer)
+            nn.init.zeros_(module.bias)
 
 
 def _initialize(weight: torch.Tensor, initializer: Initializer) -> None:

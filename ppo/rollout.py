@@ -1,7 +1,8 @@
 """Experience: the preallocated rollout buffer, advantages, and minibatches.
 
 Storage is env-major, (N, T, ...), so that a flat view lists each environment's steps in order; minibatches without
-shuffling are contiguous groups of environments, as in rl_games.
+shuffling are contiguous groups of environments, as in rl_games. A row of a batch is one sample, or for a recurrent
+network one sequence of L steps: every column then is (S, L, ...).
 """
 
 from __future__ import annotations
@@ -9,15 +10,45 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 import torch
 
-from ppo.agent import Action
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from ppo.agent import Action
 
 
 @dataclass
-class Batch:
-    """B samples, one row each; slices share memory with the batch they come from."""
+class Columns:
+    """Tensors with the same number of rows; slices share memory with the batch they come from."""
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(getattr(self, dataclasses.fields(self)[0].name))
+
+    def split(self, sizes: list[int]) -> Iterator[Self]:
+        """Consecutive pieces of the given numbers of rows, as views."""
+        columns = [getattr(self, f.name).split(sizes) for f in dataclasses.fields(self)]
+        for pieces in zip(*columns, strict=True):
+            yield type(self)(*pieces)
+
+    def gather(self, order: torch.Tensor, out: Self) -> Self:
+        """Copy rows into `out` in the given order and return it."""
+        for f in dataclasses.fields(self):
+            torch.index_select(getattr(self, f.name), 0, order, out=getattr(out, f.name))
+        return out
+
+    def empty_like(self) -> Self:
+        """Storage of the same shape."""
+        return type(self)(*(torch.empty_like(getattr(self, f.name)) for f in dataclasses.fields(self)))
+
+
+@dataclass
+class Batch(Columns):
+    """What the policy learns from."""
 
     observations: torch.Tensor
     """(B, O), raw at first; the update normalises them in place after the first mini-epoch"""
@@ -35,40 +66,50 @@ class Batch:
     """(B,)"""
     returns: torch.Tensor
     """(B,) targets of the value, normalised"""
+    hidden: torch.Tensor
+    """(B, H) recurrent state before each row"""
+    starts: torch.Tensor
+    """(B,) 1 where an episode starts inside a sequence"""
 
-    def __len__(self) -> int:
-        """Number of samples."""
-        return self.actions.shape[0]
 
-    def split(self, sizes: list[int]) -> Iterator[Batch]:
-        """Consecutive pieces of the given sizes, as views."""
-        columns = [getattr(self, f.name).split(sizes) for f in dataclasses.fields(self)]
-        for pieces in zip(*columns, strict=True):
-            yield Batch(*pieces)
+@dataclass
+class CriticBatch(Columns):
+    """What a central critic learns from."""
 
-    def gather(self, order: torch.Tensor, out: Batch) -> Batch:
-        """Copy rows into `out` in the given order and return it."""
-        for f in dataclasses.fields(self):
-            torch.index_select(getattr(self, f.name), 0, order, out=getattr(out, f.name))
-        return out
-
-    def empty_like(self) -> Batch:
-        """Storage of the same shape."""
-        return Batch(*(torch.empty_like(getattr(self, f.name)) for f in dataclasses.fields(self)))
+    states: torch.Tensor
+    """(B, num_states), raw at first, as the observations above"""
+    values: torch.Tensor
+    """(B,)"""
+    returns: torch.Tensor
+    """(B,)"""
+    hidden: torch.Tensor
+    """(B, H)"""
+    starts: torch.Tensor
+    """(B,)"""
 
 
 class RolloutBuffer:
-    """Preallocated storage of T steps of N environments."""
+    """Preallocated storage of T steps of N environments; every rollout overwrites it."""
 
     def __init__(
-        self, num_envs: int, horizon: int, num_observations: int, num_actions: int, device: torch.device | str
+        self,
+        num_envs: int,
+        horizon: int,
+        num_observations: int,
+        num_actions: int,
+        device: torch.device | str,
+        num_states: int = 0,
+        hidden_size: int = 0,
+        seq_length: int = 1,
     ) -> None:
-        """Allocate once; every rollout overwrites it."""
+        """Allocate. Recurrent state (N, `hidden_size`) is kept every `seq_length` steps."""
 
         def allocate(*shape: int) -> torch.Tensor:
             return torch.zeros(num_envs, horizon, *shape, device=device)
 
+        self.seq_length = seq_length
         self.observations = allocate(num_observations)
+        self.states = allocate(num_states)
         self.actions = allocate(num_actions)
         self.means = allocate(num_actions)
         self.log_stds = allocate(num_actions)
@@ -76,7 +117,9 @@ class RolloutBuffer:
         self.values = allocate()
         self.rewards = allocate()
         self.dones = allocate()
+        self.starts = allocate()
         self.advantages = allocate()
+        self.hidden = torch.zeros(num_envs, horizon // seq_length, hidden_size, device=device)
 
     def store_action(self, t: int, action: Action) -> None:
         """Keep what the policy did at step t."""
@@ -86,22 +129,53 @@ class RolloutBuffer:
         self.means[:, t] = action.means
         self.log_stds[:, t] = action.log_stds
 
-    def compute_advantages(self, last_values: torch.Tensor, gamma: float, lam: float) -> None:
-        """Fill `advantages` from rewards, values, dones and V(s_T) (N,); all in real (not normalised) units."""
-        advantages(self.rewards, self.values, self.dones, last_values, gamma, lam, out=self.advantages)
+    def store_hidden(self, t: int, hidden: torch.Tensor) -> None:
+        """Keep the recurrent state (N, H) before step t if a sequence begins there."""
+        if t % self.seq_length == 0:
+            self.hidden[:, t // self.seq_length] = hidden
 
-    def batch(self, values: torch.Tensor, advantages: torch.Tensor, returns: torch.Tensor) -> Batch:
-        """All samples as a flat batch of B = N*T rows that shares this buffer's memory."""
+    def finish(self, last_values: torch.Tensor, gamma: float, lam: float) -> None:
+        """Fill `advantages` from rewards, values, dones and V(s_T) (N,) in real units, and `starts` from dones."""
+        advantages(self.rewards, self.values, self.dones, last_values, gamma, lam, out=self.advantages)
+        self.starts[:, 1:] = self.dones[:, :-1]
+
+    def batch(self, values: torch.Tensor, advantages: torch.Tensor, returns: torch.Tensor, hidden_size: int) -> Batch:
+        """All samples for the policy, sharing this buffer's memory; `hidden_size` 0 means rows are samples."""
+        rows = partial(self._rows, in_sequences=hidden_size > 0)
+        starts = rows(self.starts)
         return Batch(
-            observations=self.observations.flatten(0, 1),
-            actions=self.actions.flatten(0, 1),
-            log_probs=self.log_probs.flatten(),
-            means=self.means.flatten(0, 1),
-            log_stds=self.log_stds.flatten(0, 1),
-            values=values.flatten(),
-            advantages=advantages.flatten(),
-            returns=returns.flatten(),
+            observations=rows(self.observations),
+            actions=rows(self.actions),
+            log_probs=rows(self.log_probs),
+            means=rows(self.means),
+            log_stds=rows(self.log_stds),
+            values=rows(values),
+            advantages=rows(advantages),
+            returns=rows(returns),
+            hidden=self._row_hidden(self.hidden[..., :hidden_size], len(starts)),
+            starts=starts,
         )
+
+    def critic_batch(self, values: torch.Tensor, returns: torch.Tensor, hidden_size: int) -> CriticBatch:
+        """All samples for the central critic, whose recurrent state is the last part of `hidden`."""
+        rows = partial(self._rows, in_sequences=hidden_size > 0)
+        starts = rows(self.starts)
+        own = self.hidden[..., self.hidden.shape[-1] - hidden_size :]
+        return CriticBatch(
+            states=rows(self.states),
+            values=rows(values),
+            returns=rows(returns),
+            hidden=self._row_hidden(own, len(starts)),
+            starts=starts,
+        )
+
+    def _rows(self, column: torch.Tensor, in_sequences: bool) -> torch.Tensor:
+        """View of (N, T, ...) as rows: samples (N*T, ...) or sequences (N*T/L, L, ...)."""
+        return column.reshape(-1, self.seq_length, *column.shape[2:]) if in_sequences else column.flatten(0, 1)
+
+    def _row_hidden(self, hidden: torch.Tensor, num_rows: int) -> torch.Tensor:
+        """State (rows, H) before each row; without a recurrent layer H is 0 and there are as many rows as samples."""
+        return hidden.flatten(0, 1) if hidden.shape[-1] else hidden.new_zeros(num_rows, 0)
 
 
 def advantages(
@@ -138,8 +212,8 @@ def bootstrap_time_outs(
     return rewards + gamma * values * time_outs
 
 
-def minibatch_sizes(num_samples: int, requested: int) -> list[int]:
-    """Sizes of the fewest minibatches of at most `requested` samples; they differ by at most one sample."""
-    count = -(-num_samples // requested)
-    small, larger = divmod(num_samples, count)
+def minibatch_sizes(num_rows: int, requested: int) -> list[int]:
+    """Sizes of the fewest minibatches of at most `requested` rows; they differ by at most one row."""
+    count = -(-num_rows // max(1, requested))
+    small, larger = divmod(num_rows, count)
     return [small + 1] * larger + [small] * (count - larger)

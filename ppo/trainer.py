@@ -15,12 +15,15 @@ import torch
 
 from ppo import checkpoint, schedule
 from ppo.agent import Agent
+from ppo.central_value import CentralValueUpdate
 from ppo.checkpoint import CheckpointError
-from ppo.config import ConfigError, TrainConfig
-from ppo.diagnostics import EpisodeTracker, MeanTracker, RateWatch, Stopwatch
-from ppo.env import Observation, VectorEnv
+from ppo.collector import Collector
+from ppo.config import CentralValueConfig, ConfigError, TrainConfig, minibatch_samples
+from ppo.diagnostics import RateWatch
+from ppo.env import VectorEnv
 from ppo.loggers import Logger, LoggerGroup
-from ppo.rollout import RolloutBuffer, bootstrap_time_outs, minibatch_sizes
+from ppo.play import play
+from ppo.rollout import minibatch_sizes
 from ppo.update import PolicyUpdate
 
 _log = logging.getLogger(__name__)
@@ -79,34 +82,34 @@ class Trainer:
         self.reward_mean = math.nan
 
         torch.manual_seed(seed)
-        num_observations, num_actions = env.observation_space.shape[0], env.action_space.shape[0]
-        self.agent = Agent(num_observations, num_actions, config, self.device)
-        self.update = PolicyUpdate(self.agent, config, config.minibatch_samples(env.num_envs), self.device)
-        self.buffer = RolloutBuffer(env.num_envs, config.horizon_length, num_observations, num_actions, self.device)
-        self.episodes = EpisodeTracker(env.num_envs, config.horizon_length, config.games_to_track, self.device)
+        self.agent = Agent(env, config, self.device)
+        self.collector = Collector(env, self.agent, config, self.device)
+        self.update = PolicyUpdate(self.agent, config, self._minibatch_rows(config), self.device)
+        self.central_update: CentralValueUpdate | None = None
+        central = config.central_value_config
+        if self.agent.central is not None and central is not None:
+            self.central_update = CentralValueUpdate(self.agent.central, central, self._minibatch_rows(central))
         adaptive = config.lr_schedule == "adaptive"
         self._rate_watch = RateWatch(config.min_lr, config.max_lr) if adaptive else None
-        self._infos = MeanTracker()
         self._loggers = LoggerGroup(loggers)
-        self._step_watch, self._rollout_watch = Stopwatch(self.device), Stopwatch(self.device)
-        low, high = (torch.as_tensor(b, device=self.device) for b in (env.action_space.low, env.action_space.high))
-        self._action_scale, self._action_offset = (high - low) / 2.0, (high + low) / 2.0
         self._frames_an_iteration = env.num_envs * config.horizon_length
-        self._observation: Observation | None = None
         self._stop_request: str | None = None
         self._saved_epoch = -1
+
+    def _minibatch_rows(self, config: TrainConfig | CentralValueConfig) -> int:
+        """Rows of a minibatch: samples, or sequences of a recurrent network."""
+        samples = minibatch_samples(config, self.env.num_envs)
+        return max(1, samples // self.config.seq_length) if config.network.rnn else samples
 
     # ---- the loop
 
     def train(self) -> TrainResult:
         """Train until a limit is reached or a stop is requested; saves `last.pth` at the end."""
         try:
-            if self._observation is None:
-                self._observation = self.env.reset()
             while (reason := self._stop_reason()) is None:
                 start = time.perf_counter()
-                self._set_scheduled_rate()
-                self._rollout()
+                self._apply_schedules()
+                self.collector.collect()
                 statistics = self._learn()
                 self.epoch += 1
                 self.frame += self._frames_an_iteration
@@ -133,69 +136,48 @@ class Trainer:
             return "max_frames"
         return None
 
-    def _set_scheduled_rate(self) -> None:
-        config = self.config
+    def _apply_schedules(self) -> None:
+        """Set what falls along a line over the run; the KL-adaptive rate is the update's own affair."""
+        config, central = self.config, self.config.central_value_config
+        total, done = (config.max_epochs, self.epoch) if config.max_epochs > 0 else (config.max_frames, self.frame)
+        if total <= 0:
+            return
+        progress = done / total
         if config.lr_schedule == "linear":
-            progress = self.epoch / config.max_epochs if config.max_epochs > 0 else self.frame / config.max_frames
-            self.update.set_rate(schedule.linear_decay(config.learning_rate, config.min_lr, progress))
-
-    # ---- one iteration
-
-    @torch.no_grad()
-    def _rollout(self) -> None:
-        """Fill the buffer with T steps of the current policy and compute advantages."""
-        assert self._observation is not None
-        config, buffer = self.config, self.buffer
-        with self._rollout_watch.measure():
-            for t in range(config.horizon_length):
-                observations = self._observation["obs"]
-                action = self.agent.act(observations)
-                buffer.observations[:, t] = observations
-                buffer.store_action(t, action)
-                with self._step_watch.measure():
-                    self._observation, rewards, dones, info = self.env.step(self._to_env(action.actions))
-                self.episodes.step(t, rewards, dones)
-                self._infos.add(info.get("episode", {}))
-                shaped = self._shape(rewards)
-                if config.value_bootstrap and "time_outs" in info:
-                    shaped = bootstrap_time_outs(shaped, action.values, info["time_outs"], config.gamma)
-                buffer.rewards[:, t] = shaped
-                buffer.dones[:, t] = dones
-            last_values = self.agent.evaluate(self._observation["obs"]).value
-        buffer.compute_advantages(last_values, config.gamma, config.tau)
+            self.update.optimizer.set_rate(schedule.linear_decay(config.learning_rate, config.min_lr, progress))
+        if config.schedule_entropy:
+            self.update.set_entropy_coef(schedule.linear_decay(config.entropy_coef, 0.0, progress))
+        if central is not None and self.central_update is not None and central.lr_schedule == "linear":
+            rate = schedule.linear_decay(central.learning_rate, config.min_lr, progress)
+            self.central_update.optimizer.set_rate(rate)
 
     def _learn(self) -> dict[str, torch.Tensor]:
-        """Normalise the targets and run the mini-epochs."""
-        buffer = self.buffer
+        """Normalise the targets, fit the central critic if there is one, then run the policy's mini-epochs."""
+        buffer, agent = self.collector.buffer, self.agent
         with torch.no_grad():
             returns = buffer.advantages + buffer.values
-            values, returns = self.agent.normalize_targets(buffer.values, returns)
+            values, returns = agent.normalize_targets(buffer.values, returns)
             advantages = buffer.advantages
             if self.config.normalize_advantage:
                 advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
-        return self.update.run(buffer.batch(values, advantages, returns))
-
-    def _to_env(self, actions: torch.Tensor) -> torch.Tensor:
-        """Clip sampled actions to [-1, 1] and stretch them to the action space; raw without `clip_actions`."""
-        if not self.config.clip_actions:
-            return actions
-        return actions.clamp(-1.0, 1.0) * self._action_scale + self._action_offset
-
-    def _shape(self, rewards: torch.Tensor) -> torch.Tensor:
-        shaper = self.config.reward_shaper
-        return ((rewards + shaper.shift_value) * shaper.scale_value).clamp(shaper.min_val, shaper.max_val)
+        statistics = {}
+        if self.central_update is not None:
+            hidden_size = self.central_update.critic.hidden_size
+            statistics = self.central_update.run(buffer.critic_batch(values, returns, hidden_size))
+        batch = buffer.batch(values, advantages, returns, agent.network.hidden_size)
+        return self.update.run(batch) | statistics
 
     # ---- reporting
 
     def _report(self, statistics: dict[str, torch.Tensor], start: float) -> None:
         """Read the iteration's tensors (the one synchronisation) and send the metrics to the loggers."""
-        episodes = self.episodes.summary()
+        episodes = self.collector.episodes.summary()
         values = torch.stack([v.float() for v in statistics.values()]).tolist()
-        step_seconds, rollout_seconds = self._step_watch.pop(), self._rollout_watch.pop()
+        step_seconds, rollout_seconds = self.collector.step_watch.pop(), self.collector.rollout_watch.pop()
         seconds = time.perf_counter() - start
         self.wall_time += seconds
         self.reward_mean = episodes["reward_mean"]
-        frames, rate = self._frames_an_iteration, float(self.update.rate)
+        frames, rate = self._frames_an_iteration, float(self.update.optimizer.rate)
         metrics = {
             "iteration": self.epoch,
             "frame": self.frame,
@@ -206,7 +188,7 @@ class Trainer:
             "fps_total": frames / seconds,
             "lr": rate,
             **dict(zip(statistics, values, strict=True)),
-            **self._infos.pop("episode"),
+            **self.collector.infos.pop("episode"),
         }
         if self._rate_watch is not None and (warning := self._rate_watch.check(rate)):
             _log.warning(warning)
@@ -268,13 +250,12 @@ class Trainer:
             "reward_mean": self.reward_mean,
             "model": self.agent.state_dict(),
             "optimizer": self.update.optimizer.state_dict(),
-            "lr": float(self.update.rate),
-            "episodes": self.episodes.state_dict(),
-            "observation": dict(self._observation or {}),
+            "central_optimizer": self.central_update.optimizer.state_dict() if self.central_update else None,
+            "lr": float(self.update.optimizer.rate),
+            "collector": self.collector.state_dict(),
             "rng": _rng_state(),
             "env_state": env_state,
             "env_signature": self.env.signature(),
-            "num_envs": self.env.num_envs,
             "config": self.full_config,
             "run_id": self.run_id,
         }
@@ -298,60 +279,27 @@ class Trainer:
         self.epoch, self.frame = content["epoch"], content["frame"]
         self.wall_time, self.run_id = content["wall_time_s"], content["run_id"]
         self.best_reward, self.reward_mean = content["best_reward"], content["reward_mean"]
-        self.update.load_state_dict(content["optimizer"], content["lr"])
-        self.episodes.load_state_dict(content["episodes"])
-        if content["env_state"] is not None and content["num_envs"] == self.env.num_envs:
-            self.env.set_state(content["env_state"])
-            self._observation = {k: v.to(self.device) for k, v in content["observation"].items()}
-        else:
-            _log.warning("the checkpoint holds no state of %d environments; episodes start afresh", self.env.num_envs)
+        self.update.optimizer.load_state_dict(content["optimizer"])
+        if self.central_update is not None:
+            self.central_update.optimizer.load_state_dict(content["central_optimizer"])
+        self.collector.load_state_dict(content["collector"], content["env_state"])
         _set_rng_state(content["rng"])
 
     # ---- test mode
 
-    @torch.no_grad()
     def play(self, num_episodes: int, deterministic: bool = True) -> dict[str, float]:
-        """Run the policy without learning.
-
-        Every environment contributes its first episodes, so short ones are not counted more often than long ones.
-
-        Returns:
-            `episodes`, `reward_mean`, `reward_std`, `episode_length_mean` of raw returns.
-        """
-        num_envs = self.env.num_envs
-        index = torch.arange(num_envs, device=self.device)
-        wanted = num_episodes // num_envs + (index < num_episodes % num_envs).long()
-        running = torch.zeros(2, num_envs, device=self.device)
-        finished: list[torch.Tensor] = []
-        observation = self.env.reset()
-        while bool((wanted > 0).any()):
-            action = self.agent.act(observation["obs"])
-            observation, rewards, dones, _ = self.env.step(
-                self._to_env(action.means if deterministic else action.actions)
-            )
-            running[0] += rewards
-            running[1] += 1.0
-            counted = dones.bool() & (wanted > 0)
-            finished.append(running[:, counted].clone())
-            wanted -= counted.long()
-            running *= ~dones.bool()
-        returns, lengths = torch.cat(finished, dim=1)
-        return {
-            "episodes": float(num_episodes),
-            "reward_mean": returns.mean().item(),
-            "reward_std": returns.std(correction=0).item(),
-            "episode_length_mean": lengths.mean().item(),
-        }
+        """Run the policy without learning; see `ppo.play.play`."""
+        return play(self.agent, self.env, self.collector.to_env, num_episodes, deterministic)
 
     def describe(self) -> dict[str, Any]:
         """What the settings came to, for printing at the start."""
-        batch = self.env.num_envs * self.config.horizon_length
-        sizes = minibatch_sizes(batch, self.update.minibatch_size)
+        length = self.config.seq_length if self.config.network.rnn else 1
+        sizes = minibatch_sizes(self._frames_an_iteration // length, self.update.minibatch_size)
         return {
             "parameters": sum(p.numel() for p in self.agent.parameters()),
-            "batch": batch,
+            "batch": self._frames_an_iteration,
             "minibatches": len(sizes),
-            "minibatch_size": sizes[0],
+            "minibatch_size": sizes[0] * length,
             "mini_epochs": self.config.mini_epochs,
         }
 

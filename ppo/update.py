@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
-from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from ppo import distributions, losses, schedule
 from ppo.agent import Agent
 from ppo.config import TrainConfig
+from ppo.optimizer import GuardedAdam
 from ppo.rollout import Batch, minibatch_sizes
 
 STATISTICS = ("loss", "policy_loss", "value_loss", "entropy", "bounds_loss", "kl", "clip_fraction")
@@ -19,35 +17,45 @@ _LOSS, _KL = STATISTICS.index("loss"), STATISTICS.index("kl")
 
 
 class PolicyUpdate:
-    """Owns the optimiser and the learning rate. Every statistic stays on the device, so nothing synchronises."""
+    """Owns the optimiser of the actor-critic. Every statistic stays on the device, so nothing synchronises."""
 
     def __init__(self, agent: Agent, config: TrainConfig, minibatch_size: int, device: torch.device) -> None:
-        """Create the optimiser at the initial rate."""
+        """Create the optimiser at the initial rate.
+
+        Args:
+            agent: its `network` is optimised, its observation normaliser updated.
+            config: the learner's settings.
+            minibatch_size: rows of a minibatch (samples, or sequences of a recurrent network).
+            device: where the batch lives.
+        """
         self.agent = agent
         self.config = config
         self.minibatch_size = minibatch_size
-        self.rate = torch.tensor(config.learning_rate, device=device)
-        self.parameters = list(agent.parameters())
-        self.optimizer = torch.optim.Adam(
-            self.parameters, lr=self.rate, eps=1e-8, weight_decay=config.weight_decay, fused=True
+        self.device = device
+        self.optimizer = GuardedAdam(
+            agent.network.parameters(),
+            config.learning_rate,
+            config.grad_norm if config.truncate_grads else None,
+            config.weight_decay,
+            scale_loss=agent.network.autocast == torch.float16,
         )
         self._loss_weights = torch.tensor(
             [1.0, 0.5 * config.critic_coef, -config.entropy_coef, config.bounds_loss_coef], device=device
         )
-        whole = CPU_MICRO_BATCH if device.type == "cpu" else minibatch_size
-        self.micro_batch_size = config.micro_batch_size or whole
+        self.micro_batch_size = self._micro_batch_rows()
         self._spare: Batch | None = None
 
-    def set_rate(self, rate: float) -> None:
-        """Set the learning rate in place: optimiser and schedule share one tensor."""
-        self.rate.fill_(rate)
+    def _micro_batch_rows(self) -> int:
+        samples = self.config.micro_batch_size
+        if samples is None:
+            if self.device.type != "cpu":  # pragma: needs cuda
+                return self.minibatch_size
+            samples = CPU_MICRO_BATCH
+        return max(1, samples // self.config.seq_length) if self.agent.network.hidden_size else samples
 
-    def load_state_dict(self, optimizer: dict[str, Any], rate: float) -> None:
-        """Restore the optimiser; the rate stays the tensor that the schedule writes."""
-        self.optimizer.load_state_dict(optimizer)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.rate
-        self.set_rate(rate)
+    def set_entropy_coef(self, coefficient: float) -> None:
+        """Set the weight of the entropy bonus."""
+        self._loss_weights[STATISTICS.index("entropy") - 1] = -coefficient
 
     def run(self, batch: Batch) -> dict[str, torch.Tensor]:
         """Optimise on the batch, whose memory is reused; returns the mean statistics as 0-dim tensors."""
@@ -59,7 +67,7 @@ class PolicyUpdate:
             if mini_epoch == 1:
                 self._normalize_observations(batch)
             if spare is not None and (mini_epoch == 0 or self.config.shuffle == "epoch"):
-                order = torch.randperm(len(batch), device=self.rate.device)
+                order = torch.randperm(len(batch), device=self.device)
                 batch, spare = batch.gather(order, out=spare), batch
             for minibatch in batch.split(sizes):
                 if mini_epoch == 0:
@@ -97,20 +105,20 @@ class PolicyUpdate:
 
     def _accumulate_gradients(self, minibatch: Batch) -> torch.Tensor:
         """Backpropagate the mean loss of the minibatch, in micro-batches; returns STATISTICS as one tensor."""
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         total = len(minibatch)
-        statistics = torch.zeros(len(STATISTICS), device=self.rate.device)
+        statistics = torch.zeros(len(STATISTICS), device=self.device)
         for micro in minibatch.split(minibatch_sizes(total, self.micro_batch_size)):
             share = len(micro) / total
             loss, micro_statistics = self._loss(micro)
-            (loss * share).backward()
+            self.optimizer.backward(loss * share)
             statistics.add_(micro_statistics, alpha=share)
         return statistics
 
     def _loss(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         """Total loss (differentiable) and STATISTICS (detached) of one micro-batch."""
         config = self.config
-        mean, log_std, value = self.agent.network(batch.observations)
+        mean, log_std, value, _ = self.agent.network(batch.observations, batch.hidden, batch.starts)
         log_prob = distributions.log_prob(batch.actions, mean, log_std)
         surrogate, ratio = losses.policy_loss(log_prob - batch.log_probs, batch.advantages, config.e_clip)
         critic = losses.value_loss(value, batch.values, batch.returns, config.e_clip if config.clip_value else None)
@@ -134,24 +142,13 @@ class PolicyUpdate:
         return kl
 
     def _step(self, statistics: torch.Tensor) -> torch.Tensor:
-        """Clip and apply the gradients; returns their norm before clipping.
-
-        A non-finite loss or gradient skips the step (`found_inf` makes fused Adam decide that on the device); norm
-        and KL are NaN then.
-        """
-        norm = get_total_norm([p.grad for p in self.parameters if p.grad is not None])
-        usable = torch.isfinite(norm) & torch.isfinite(statistics[_LOSS])
-        norm = torch.where(usable, norm, torch.nan)
-        statistics[_KL] = torch.where(usable, statistics[_KL], torch.nan)
-        if self.config.truncate_grads:
-            clip_grads_with_norm_(self.parameters, self.config.grad_norm, norm)
-        self.optimizer.found_inf = norm.isnan().float()  # type: ignore[attr-defined]
-        self.optimizer.step()
+        """Take the optimiser step; returns the gradient norm. A step not taken says nothing of the KL: NaN."""
+        norm = self.optimizer.step(loss=statistics[_LOSS])
+        statistics[_KL] = torch.where(norm.isnan(), torch.nan, statistics[_KL])
         return norm
 
     def _adapt_rate(self, statistics: torch.Tensor) -> None:
         config = self.config
         if config.lr_schedule == "adaptive":
-            self.rate.copy_(
-                schedule.adapt_to_kl(self.rate, statistics[_KL], config.kl_threshold, config.min_lr, config.max_lr)
-            )
+            rate, kl = self.optimizer.rate, statistics[_KL]
+            rate.copy_(schedule.adapt_to_kl(rate, kl, config.kl_threshold, config.min_lr, config.max_lr))

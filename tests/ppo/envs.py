@@ -73,3 +73,67 @@ class Pendulum:
         """Restore."""
         self.state, self.progress = state["state"].clone(), state["progress"].clone()
         self.generator.set_state(state["generator"])
+
+
+class Cartpole:
+    """Balance a pole by pushing a cart with up to 10 N; a step is 0.02 s, an episode at most 200 steps.
+
+    Reward 1 a step; an episode fails beyond 12 degrees or 2.4 m. Observation (x, angle, velocities), or without the
+    velocities if they are hidden; `states` are always complete.
+    """
+
+    def __init__(self, num_envs: int, seed: int = 0, hide_velocities: bool = False) -> None:
+        """Start every pole near upright, at a random time of its episode."""
+        self.num_envs, self.device, self.hidden = num_envs, "cpu", hide_velocities
+        self.observation_space, self.action_space = box(2 if hide_velocities else 4, math.inf), box(1, 1.0)
+        self.state_space = box(4, math.inf)
+        self.generator = torch.Generator().manual_seed(seed)
+        self.state = self._fresh()
+        self.progress = torch.randint(200, (num_envs,), generator=self.generator)
+
+    def _fresh(self) -> torch.Tensor:
+        return 0.1 * torch.rand(self.num_envs, 4, generator=self.generator) - 0.05
+
+    def _observation(self) -> dict[str, torch.Tensor]:
+        """State is (x, angle, dx, dangle)."""
+        return {"obs": self.state[:, :2].clone() if self.hidden else self.state.clone(), "states": self.state.clone()}
+
+    def reset(self) -> dict[str, torch.Tensor]:
+        """Return the current observation."""
+        return self._observation()
+
+    def step(self, actions: torch.Tensor) -> Step:
+        """Integrate 0.02 s (cart 1 kg, pole 0.1 kg, half length 0.5 m)."""
+        position, angle, velocity, spin = self.state.unbind(1)
+        force = 10.0 * actions[:, 0].clamp(-1.0, 1.0)
+        sine, cosine = angle.sin(), angle.cos()
+        push = (force + 0.05 * spin.square() * sine) / 1.1
+        angular = (9.8 * sine - cosine * push) / (0.5 * (4.0 / 3.0 - 0.1 * cosine.square() / 1.1))
+        linear = push - 0.05 * angular * cosine / 1.1
+        rates = torch.stack((velocity, spin, linear, angular), 1)
+        state = self.state + 0.02 * rates
+        self.progress += 1
+        failed = (state[:, 0].abs() > 2.4) | (state[:, 1].abs() > math.radians(12.0))
+        time_outs = (self.progress >= 200) & ~failed
+        done = failed | time_outs
+        self.state = torch.where(done[:, None], self._fresh(), state)
+        self.progress = torch.where(done, 0, self.progress)
+        return self._observation(), torch.ones(self.num_envs), done, {"time_outs": time_outs}
+
+    def signature(self) -> dict[str, Any]:
+        """Identity of the task."""
+        sizes = {"num_observations": 2 if self.hidden else 4, "num_states": 4, "num_actions": 1}
+        return {"task": "Cartpole", **sizes, "dof_names": ["slider", "hinge"]}
+
+    def get_state(self) -> dict[str, Any]:
+        """Everything."""
+        return {
+            "state": self.state.clone(),
+            "progress": self.progress.clone(),
+            "generator": self.generator.get_state(),
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Restore."""
+        self.state, self.progress = state["state"].clone(), state["progress"].clone()
+        self.generator.set_state(state["generator"])

@@ -109,11 +109,11 @@ def test_checkpoint_holds_what_the_format_promises(trainer, tmp_path):
     trainer.train()
     content = torch.load(tmp_path / "nn" / "last.pth", weights_only=True)
     assert content["format"] == checkpoint.FORMAT
-    assert (content["epoch"], content["frame"], content["num_envs"]) == (1, 16, 4)
+    assert (content["epoch"], content["frame"], content["collector"]["num_envs"]) == (1, 16, 4)
     assert content["config"] == {"task": {"name": "Pendulum"}}
     assert content["env_signature"]["dof_names"] == ["hinge"]
     assert content["run_id"] == trainer.run_id
-    assert {"model", "optimizer", "lr", "rng", "env_state", "episodes"} <= set(content)
+    assert {"model", "optimizer", "lr", "rng", "env_state", "collector"} <= set(content)
     assert {"obs_normalizer.mean", "value_normalizer.count", "network.log_std"} <= set(content["model"])
 
 

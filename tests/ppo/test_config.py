@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ppo.config import ConfigError, TrainConfig
+from ppo.config import ConfigError, TrainConfig, minibatch_samples
 from tests.ppo.settings import CONFIG, make_config
 
 
@@ -148,8 +148,8 @@ def test_D5_mixed_rate_schedules_are_rejected(mixture):
 
 
 def test_D8_minibatch_size_wins_over_minibatch_size_per_env():
-    assert make_config(minibatch_size=512, minibatch_size_per_env=4).minibatch_samples(1000) == 512
-    assert make_config(minibatch_size=None, minibatch_size_per_env=4).minibatch_samples(1000) == 4000
+    assert minibatch_samples(make_config(minibatch_size=512, minibatch_size_per_env=4), 1000) == 512
+    assert minibatch_samples(make_config(minibatch_size=None, minibatch_size_per_env=4), 1000) == 4000
 
 
 def network_error(**changes: Any) -> str:

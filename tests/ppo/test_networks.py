@@ -13,10 +13,10 @@ from ppo.networks import ActorCritic
 @pytest.mark.parametrize("separate", [False, True])
 def test_actor_and_critic_share_a_trunk_or_not(separate):
     network = ActorCritic(5, 3, NetworkConfig(units=(16, 8), separate=separate))
-    mean, log_std, value = network(torch.randn(7, 5))
+    mean, log_std, value, _ = network(torch.randn(7, 5), torch.zeros(7, 0))
     assert (mean.shape, log_std.shape, value.shape) == ((7, 3), (3,), (7,))
     value.sum().backward()
-    assert (network.actor[0].weight.grad is None) == separate
+    assert (network.actor.mlp[0].weight.grad is None) == separate
     trunk = 5 * 16 + 16 + 16 * 8 + 8
     assert sum(p.numel() for p in network.parameters()) == trunk * (1 + separate) + 8 * 3 + 3 + 8 + 1 + 3
 
@@ -32,14 +32,14 @@ def test_initialisers():
     network = ActorCritic(
         5, 3, NetworkConfig(units=(16,), initializer=Initializer("orthogonal_initializer"), mu_init=orthogonal)
     )
-    weight = network.actor[0].weight
+    weight = network.actor.mlp[0].weight
     torch.testing.assert_close(weight.T @ weight, torch.eye(5))
     torch.testing.assert_close(network.mean.weight @ network.mean.weight.T, 1e-4 * torch.eye(3))
     assert network.value.weight.norm().item() == pytest.approx(1.0)
 
 
 def test_network_without_hidden_layers():
-    mean, _, value = ActorCritic(4, 2, NetworkConfig(units=()))(torch.randn(3, 4))
+    mean, _, value, _ = ActorCritic(4, 2, NetworkConfig(units=()))(torch.randn(3, 4), torch.zeros(3, 0))
     assert (mean.shape, value.shape) == ((3, 2), (3,))
 
 
@@ -91,9 +91,9 @@ def test_autocast_keeps_the_heads_in_float32():
     torch.manual_seed(0)
     network = ActorCritic(5, 3, NetworkConfig(units=(32, 32)), autocast=torch.bfloat16)
     x = torch.randn(64, 5)
-    mean, log_std, value = network(x)
+    mean, log_std, value, _ = network(x, torch.zeros(64, 0))
     assert {mean.dtype, log_std.dtype, value.dtype} == {torch.float32}
     network.autocast = None
-    exact = network(x)
+    exact = network(x, torch.zeros(64, 0))
     assert not torch.equal(mean, exact.mean)
     torch.testing.assert_close(mean, exact.mean, atol=2e-2, rtol=0)

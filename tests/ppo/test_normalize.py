@@ -7,6 +7,7 @@ import torch
 
 from ppo.agent import Agent
 from ppo.normalize import RunningNormalizer
+from tests.ppo.envs import Pendulum
 from tests.ppo.settings import make_config
 
 
@@ -58,7 +59,7 @@ def test_accumulators_are_float64():
 
 
 def test_values_merge_before_returns_and_the_count_grows_by_two_batches():
-    agent = Agent(1, 1, make_config(), torch.device("cpu"))
+    agent = Agent(Pendulum(1), make_config(), torch.device("cpu"))
     values = torch.tensor([[1.0, 2.0], [3.0, 6.0]])
     returns = torch.tensor([[10.0, 20.0], [30.0, 60.0]])
     expected, results = RunningNormalizer(1), []

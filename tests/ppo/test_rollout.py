@@ -55,14 +55,13 @@ def test_D3_rollout_scales_rewards_before_the_real_valued_bootstrap(value_bootst
     trainer = Trainer(env, make_config(value_bootstrap=value_bootstrap), "cpu", None)
     trainer.agent.value_normalizer.mean.fill_(7.0)
     trainer.agent.value_normalizer.var.fill_(4.0)
-    trainer._observation = env.reset()
-    trainer._rollout()
+    trainer.collector.collect()
     rewards, time_outs = (torch.stack(column, 1) for column in zip(*env.log, strict=True))
     assert time_outs.sum() > 0
-    assert trainer.buffer.values.mean() == pytest.approx(7.0, abs=1.0)
-    bootstrap = 0.99 * trainer.buffer.values * time_outs if value_bootstrap else 0.0
-    torch.testing.assert_close(trainer.buffer.rewards, 0.1 * rewards + bootstrap)
-    torch.testing.assert_close(trainer.buffer.dones, time_outs)
+    assert trainer.collector.buffer.values.mean() == pytest.approx(7.0, abs=1.0)
+    bootstrap = 0.99 * trainer.collector.buffer.values * time_outs if value_bootstrap else 0.0
+    torch.testing.assert_close(trainer.collector.buffer.rewards, 0.1 * rewards + bootstrap)
+    torch.testing.assert_close(trainer.collector.buffer.dones, time_outs)
 
 
 def test_D2_minibatch_larger_than_the_batch_becomes_one():
@@ -91,7 +90,7 @@ def make_batch() -> tuple[RolloutBuffer, Batch]:
     buffer = RolloutBuffer(num_envs=3, horizon=4, num_observations=2, num_actions=1, device="cpu")
     buffer.observations[..., 0] = torch.arange(3.0)[:, None]  # environment
     buffer.observations[..., 1] = torch.arange(4.0)  # time
-    return buffer, buffer.batch(buffer.values, buffer.advantages, buffer.rewards)
+    return buffer, buffer.batch(buffer.values, buffer.advantages, buffer.rewards, hidden_size=0)
 
 
 def test_flat_batch_is_env_major_and_shares_memory():

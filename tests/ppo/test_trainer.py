@@ -38,12 +38,16 @@ def small(**overrides: Any):
 
 def state(trainer: Trainer) -> dict[str, torch.Tensor]:
     """Everything that training depends on, as flat tensors."""
-    assert trainer._observation is not None
+    assert trainer.collector.observation is not None
     tensors = {f"model.{k}": v for k, v in trainer.agent.state_dict().items()}
-    for i, moments in enumerate(trainer.update.optimizer.state_dict()["state"].values()):
+    for i, moments in enumerate(trainer.update.optimizer.state_dict()["adam"]["state"].values()):
         tensors |= {f"optimizer.{i}.{k}": v for k, v in moments.items()}
-    tensors |= {f"episodes.{k}": v for k, v in trainer.episodes.state_dict().items()}
-    tensors |= {"lr": trainer.update.rate, "rng": torch.get_rng_state(), "obs": trainer._observation["obs"]}
+    tensors |= {f"episodes.{k}": v for k, v in trainer.collector.episodes.state_dict().items()}
+    tensors |= {
+        "lr": trainer.update.optimizer.rate,
+        "rng": torch.get_rng_state(),
+        "obs": trainer.collector.observation["obs"],
+    }
     return {k: v.clone() for k, v in tensors.items()}
 
 
@@ -86,7 +90,7 @@ def test_F1_resume_equals_the_uninterrupted_run_bit_for_bit(tmp_path, settings):
     second = Trainer(Pendulum(32, seed=99), config, "cpu", tmp_path / "second", seed=99)
     second.restore(tmp_path / "first" / "nn" / "last.pth")
     assert (second.epoch, second.frame, second.run_id) == (10, 10 * 256, first.run_id)
-    assert second.update.rate.item() == first.update.rate.item()
+    assert second.update.optimizer.rate.item() == first.update.optimizer.rate.item()
     result = second.train()
     assert (result.epochs, result.frames) == (20, 20 * 256)
     assert_same(state(whole), state(second))
@@ -98,7 +102,7 @@ def test_restoring_only_the_model_starts_a_new_run(tmp_path):
     other = Trainer(Pendulum(16), small(max_epochs=3), "cpu", None, seed=1)
     other.restore(tmp_path / "nn" / "last.pth", load_optimizer=False)
     assert (other.epoch, other.frame) == (0, 0)
-    assert other.update.rate.item() == pytest.approx(3e-4)
+    assert other.update.optimizer.rate.item() == pytest.approx(3e-4)
     assert_same(trainer.agent.state_dict(), other.agent.state_dict())
 
 
@@ -145,7 +149,7 @@ def test_rewards_are_raw_means_over_the_last_finished_episodes():
     assert logger.rows[0]["reward_mean"] == pytest.approx((3 * 1 + 0 * 5 + 1 * 5) / 3)
     assert logger.rows[0]["episode_length_mean"] == pytest.approx((1 + 5 + 5) / 3)
     assert logger.rows[0]["episodes"] == 4
-    assert trainer.episodes.running[1].tolist() == [0.0, 0.0, 4.0, 4.0]  # in flight
+    assert trainer.collector.episodes.running[1].tolist() == [0.0, 0.0, 4.0, 4.0]  # in flight
 
 
 def test_before_any_episode_ends_the_reward_is_nan():
@@ -224,6 +228,12 @@ def test_linear_rate_follows_the_iterations():
     assert [row["lr"] for row in logger.rows] == pytest.approx(expected)
 
 
+def test_entropy_coefficient_falls_along_a_line():
+    trainer = Trainer(Pendulum(8), small(max_epochs=4, entropy_coef=0.4, schedule_entropy=True), "cpu", None)
+    trainer.train()
+    assert trainer.update._loss_weights[2].item() == pytest.approx(-0.1)
+
+
 def test_D10_a_pinned_rate_is_reported_once(caplog):
     config = small(max_epochs=60, kl_threshold=1e9, max_lr=1e-3, horizon_length=1, mini_epochs=1)
     Trainer(Pendulum(8), config, "cpu", None).train()
@@ -265,7 +275,7 @@ def test_actions_are_clipped_for_the_environment_but_not_for_the_learner(clip_ac
     env = RecordingActions(64)
     trainer = Trainer(env, small(max_epochs=1, horizon_length=1, clip_actions=clip_actions), "cpu", None)
     trainer.train()
-    stored = trainer.buffer.actions[:, 0]
+    stored = trainer.collector.buffer.actions[:, 0]
     assert stored.abs().max() > 1.0
     assert torch.equal(env.actions, stored.clamp(-1, 1) if clip_actions else stored)
 
@@ -275,7 +285,7 @@ def test_clipped_actions_are_stretched_to_the_action_space():
     env.action_space.low[:], env.action_space.high[:] = -1.0, 3.0
     trainer = Trainer(env, small(max_epochs=1, horizon_length=1), "cpu", None)
     trainer.train()
-    torch.testing.assert_close(env.actions, 2.0 * trainer.buffer.actions[:, 0].clamp(-1, 1) + 1.0)
+    torch.testing.assert_close(env.actions, 2.0 * trainer.collector.buffer.actions[:, 0].clamp(-1, 1) + 1.0)
 
 
 def test_play_counts_each_environments_first_episodes():
@@ -338,9 +348,9 @@ class CountSynchronisations(TorchDispatchMode):
 @pytest.mark.parametrize("shuffle", ["none", "epoch"])
 def test_D4_nothing_synchronises_in_rollout_and_update(shuffle):
     trainer = Trainer(Pendulum(32), small(shuffle=shuffle, micro_batch_size=20), "cpu", None)
-    trainer._observation = trainer.env.reset()
+    trainer.collector.observation = trainer.env.reset()
     with CountSynchronisations() as mode:
-        trainer._rollout()
+        trainer.collector.collect()
         trainer._learn()
         assert mode.found == []
         torch.ones(1).item()

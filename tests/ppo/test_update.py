@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import copy
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
+from torch.distributions import Normal, kl_divergence
 
 from ppo import distributions
 from ppo.agent import Action, Agent
@@ -12,16 +14,19 @@ from ppo.config import TrainConfig
 from ppo.normalize import RunningNormalizer
 from ppo.rollout import Batch
 from ppo.update import STATISTICS, PolicyUpdate
-from tests.ppo.settings import make_config
+from tests.ppo.envs import box
+from tests.ppo.settings import CONFIG, make_config
 
 CPU = torch.device("cpu")
 SAMPLES, OBSERVATIONS, ACTIONS = 96, 5, 3
+NO_HIDDEN = torch.zeros(SAMPLES, 0)
+SIZES = SimpleNamespace(observation_space=box(OBSERVATIONS, 1.0), action_space=box(ACTIONS, 1.0), state_space=None)
 
 
 def make_update(minibatch_size: int = SAMPLES, **overrides) -> PolicyUpdate:
     torch.manual_seed(3)
     config = make_config((16, 16), **overrides)
-    return PolicyUpdate(Agent(OBSERVATIONS, ACTIONS, config, CPU), config, minibatch_size, CPU)
+    return PolicyUpdate(Agent(SIZES, config, CPU), config, minibatch_size, CPU)
 
 
 def make_batch(agent: Agent) -> Batch:
@@ -29,7 +34,7 @@ def make_batch(agent: Agent) -> Batch:
     torch.manual_seed(4)
     observations = 2.0 * torch.randn(SAMPLES, OBSERVATIONS) + 1.0
     with torch.no_grad():
-        action = Action(*(column.clone() for column in agent.act(observations)))
+        action = Action(*(column.clone() for column in agent.act({"obs": observations}, NO_HIDDEN)))
         log_stds = action.log_stds.expand_as(action.means).clone()
     return Batch(
         observations=observations,
@@ -40,16 +45,18 @@ def make_batch(agent: Agent) -> Batch:
         values=action.values,
         advantages=torch.randn(SAMPLES),
         returns=action.values + torch.randn(SAMPLES),
+        hidden=torch.zeros(SAMPLES, 0),
+        starts=torch.zeros(SAMPLES),
     )
 
 
 def parameters(update: PolicyUpdate) -> torch.Tensor:
-    return torch.cat([p.detach().flatten() for p in update.parameters])
+    return torch.cat([p.detach().flatten() for p in update.optimizer.parameters])
 
 
 def reference_loss(agent: Agent, config: TrainConfig, batch: Batch, observations: torch.Tensor) -> torch.Tensor:
     """The whole objective through torch.distributions."""
-    mean, log_std, value = agent.network(observations)
+    mean, log_std, value, _ = agent.network(observations, torch.zeros(len(observations), 0))
     policy = torch.distributions.Normal(mean, log_std.exp())
     ratio = torch.exp(policy.log_prob(batch.actions).sum(-1) - batch.log_probs)
     surrogate = -torch.min(ratio * batch.advantages, ratio.clamp(0.8, 1.2) * batch.advantages)
@@ -87,7 +94,9 @@ def test_truncate_grads_false_steps_with_the_whole_gradient():
     for update in (whole, cut):
         update.run(make_batch(update.agent))
     first_moments = [
-        torch.cat([update.optimizer.state[p]["exp_avg"].flatten() for p in update.parameters]).norm().item()
+        torch.cat([update.optimizer._adam.state[p]["exp_avg"].flatten() for p in update.optimizer.parameters])
+        .norm()
+        .item()
         for update in (whole, cut)
     ]
     assert first_moments[1] == pytest.approx(0.1 * 1e-3, rel=1e-3)
@@ -109,7 +118,7 @@ def test_observation_statistics_move_minibatch_by_minibatch_in_the_first_mini_ep
     raw = batch.observations.clone()
     seen: list[torch.Tensor] = []
     forward = update.agent.network.forward
-    update.agent.network.forward = lambda x: seen.append(x.clone()) or forward(x)
+    update.agent.network.forward = lambda x, *rest: seen.append(x.clone()) or forward(x, *rest)
     update.run(batch)
     expected = RunningNormalizer(OBSERVATIONS)
     for i, part in enumerate(raw.split(32)):
@@ -142,7 +151,7 @@ def test_kl_is_measured_before_the_step_against_the_reference():
     once = make_update(**{**settings, "mini_epochs": 1})
     assert once.run(make_batch(once.agent))["kl"].item() == pytest.approx(0.0, abs=1e-7)
     with torch.no_grad():
-        new = once.agent.network(batch.observations)
+        new = once.agent.network(batch.observations, NO_HIDDEN)
         expected = distributions.kl_divergence(new.mean, new.log_std, means, log_stds).mean()
     assert expected > 1e-6
     assert update.run(batch)["kl"].item() == pytest.approx(expected.item() / 2, rel=1e-3)
@@ -155,14 +164,14 @@ def test_adaptive_rate_per_minibatch_or_per_mini_epoch(schedule_type, adaptation
         minibatch_size=32, mini_epochs=2, schedule_type=schedule_type, kl_threshold=1e9, learning_rate=1e-6
     )
     update.run(make_batch(update.agent))
-    assert update.rate.item() == pytest.approx(1e-6 * 1.5**adaptations, rel=1e-5)
-    assert update.optimizer.param_groups[0]["lr"] is update.rate
+    assert update.optimizer.rate.item() == pytest.approx(1e-6 * 1.5**adaptations, rel=1e-5)
+    assert update.optimizer._adam.param_groups[0]["lr"] is update.optimizer.rate
 
 
 def test_constant_rate_does_not_move():
     update = make_update(minibatch_size=32, lr_schedule="constant", kl_threshold=1e9)
     update.run(make_batch(update.agent))
-    assert update.rate.item() == pytest.approx(3e-4)
+    assert update.optimizer.rate.item() == pytest.approx(3e-4)
 
 
 @pytest.mark.parametrize(("shuffle", "orders"), [("none", 0), ("iteration", 1), ("epoch", 3)])
@@ -172,7 +181,7 @@ def test_shuffling(shuffle, orders):
     batch.observations[:, 0] = torch.arange(SAMPLES)
     seen: list[torch.Tensor] = []
     forward = update.agent.network.forward
-    update.agent.network.forward = lambda x: seen.append(x[:, 0].long()) or forward(x)
+    update.agent.network.forward = lambda x, *rest: seen.append(x[:, 0].long()) or forward(x, *rest)
     update.run(batch)
     epochs = [torch.cat(seen[3 * i : 3 * i + 3]) for i in range(3)]
     for order in epochs:
@@ -192,7 +201,7 @@ def test_D1_a_non_finite_minibatch_is_skipped_and_counted(poison, value):
     statistics = update.run(batch)
     assert statistics["skipped_updates"].item() == 3
     assert torch.equal(parameters(update), before)
-    assert update.rate.item() == pytest.approx(3e-4)  # a step not taken says nothing about the rate
+    assert update.optimizer.rate.item() == pytest.approx(3e-4)  # a step not taken says nothing about the rate
 
     update.run(make_batch(update.agent))  # and goes on learning
     assert torch.isfinite(parameters(update)).all()
@@ -224,11 +233,11 @@ def test_D1_negative_or_nan_log_std_never_throws():
     update = make_update(mini_epochs=1)
     with torch.no_grad():
         update.agent.network.log_std.fill_(-0.1)
-        assert torch.isfinite(update.agent.act(torch.randn(4, OBSERVATIONS)).log_probs).all()
+        assert torch.isfinite(update.agent.act({"obs": torch.randn(4, OBSERVATIONS)}, NO_HIDDEN[:4]).log_probs).all()
     batch = make_batch(update.agent)
     with torch.no_grad():
         update.agent.network.log_std.fill_(math.nan)
-        update.agent.act(torch.randn(4, OBSERVATIONS))
+        update.agent.act({"obs": torch.randn(4, OBSERVATIONS)}, NO_HIDDEN[:4])
     assert update.run(batch)["skipped_updates"].item() == 1
 
 
@@ -241,4 +250,43 @@ def test_entropy_bonus_widens_the_policy():
 
 
 def test_weight_decay_reaches_adam():
-    assert make_update(weight_decay=0.1).optimizer.param_groups[0]["weight_decay"] == 0.1
+    assert make_update(weight_decay=0.1).optimizer._adam.param_groups[0]["weight_decay"] == 0.1
+
+
+def test_entropy_coefficient_can_be_scheduled():
+    update = make_update(entropy_coef=0.5)
+    batch = make_batch(update.agent)
+    update.set_entropy_coef(0.25)
+    loss, statistics = update._loss(batch)
+    terms = dict(zip(STATISTICS, statistics.tolist(), strict=True))
+    expected = terms["policy_loss"] + terms["value_loss"] - 0.25 * terms["entropy"] + 1e-4 * terms["bounds_loss"]
+    assert loss.item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_D5_kl_under_autocast_is_computed_in_float32():
+    update = make_update(
+        mixed_precision_cpu=True, kl_estimator="exact", kl_reference="behaviour", normalize_input=False
+    )
+    batch = make_batch(update.agent)
+    batch.means.add_(0.01)
+    with torch.no_grad():
+        mean, log_std, _, _ = update.agent.network(batch.observations, NO_HIDDEN)
+        assert mean.dtype == torch.float32
+        new, old = (Normal(m.double(), s.double().exp()) for m, s in ((mean, log_std), (batch.means, batch.log_stds)))
+        expected = kl_divergence(new, old).sum(-1).mean().item()
+    assert expected == pytest.approx(3 * 0.5 * 0.01**2, rel=0.01)
+    _, statistics = update._loss(batch)
+    assert statistics[STATISTICS.index("kl")].item() == pytest.approx(expected, rel=1e-3)
+
+
+def test_state_dependent_sigma_starts_constant_and_learns():
+    network = {"space": {"continuous": {"fixed_sigma": False}}, "mlp": {"units": [16]}}
+    config = TrainConfig.from_params({"network": network, "config": {**CONFIG, "learning_rate": 1e-2}})
+    update = PolicyUpdate(Agent(SIZES, config, CPU), config, SAMPLES, CPU)
+    batch = make_batch(update.agent)
+    assert batch.log_stds.abs().max() == 0.0
+    update.run(batch)
+    with torch.no_grad():
+        log_std = update.agent.network(batch.observations, NO_HIDDEN).log_std
+    assert log_std.shape == (SAMPLES, ACTIONS)
+    assert (log_std.std(0) > 1e-3).all()

@@ -1,0 +1,101 @@
+"""Collects experience: steps the environments with the current policy and keeps what happened."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import torch
+
+from ppo.agent import Agent
+from ppo.config import TrainConfig
+from ppo.diagnostics import EpisodeTracker, MeanTracker, Stopwatch
+from ppo.env import Observation, VectorEnv
+from ppo.rollout import RolloutBuffer, bootstrap_time_outs
+
+_log = logging.getLogger(__name__)
+
+
+class Collector:
+    """Owns the rollout buffer, the observation to act on next and the statistics of episodes."""
+
+    def __init__(self, env: VectorEnv, agent: Agent, config: TrainConfig, device: torch.device) -> None:
+        """Allocate storage for one rollout."""
+        self.env = env
+        self.agent = agent
+        self.config = config
+        self.device = device
+        self.buffer = RolloutBuffer(
+            env.num_envs,
+            config.horizon_length,
+            env.observation_space.shape[0],
+            env.action_space.shape[0],
+            device,
+            num_states=env.state_space.shape[0] if agent.central is not None and env.state_space is not None else 0,
+            hidden_size=agent.hidden_size,
+            seq_length=config.seq_length if agent.hidden_size else 1,
+        )
+        self.episodes = EpisodeTracker(env.num_envs, config.horizon_length, config.games_to_track, device)
+        self.infos = MeanTracker()
+        self.step_watch, self.rollout_watch = Stopwatch(device), Stopwatch(device)
+        low, high = (torch.as_tensor(bound, device=device) for bound in (env.action_space.low, env.action_space.high))
+        self._action_scale, self._action_offset = (high - low) / 2.0, (high + low) / 2.0
+        self.observation: Observation | None = None
+        self.hidden = agent.initial_hidden(env.num_envs)
+
+    @torch.no_grad()
+    def collect(self) -> RolloutBuffer:
+        """Fill the buffer with T steps of the current policy and compute advantages."""
+        config, buffer = self.config, self.buffer
+        if self.observation is None:
+            self.observation = self.env.reset()
+        with self.rollout_watch.measure():
+            for t in range(config.horizon_length):
+                action = self.agent.act(self.observation, self.hidden)
+                buffer.observations[:, t] = self.observation["obs"]
+                if self.agent.central is not None:
+                    buffer.states[:, t] = self.observation["states"]
+                buffer.store_action(t, action)
+                buffer.store_hidden(t, self.hidden)
+                with self.step_watch.measure():
+                    self.observation, rewards, dones, info = self.env.step(self.to_env(action.actions))
+                self.episodes.step(t, rewards, dones)
+                self.infos.add(info.get("episode", {}))
+                shaped = self._shape(rewards)
+                if config.value_bootstrap and "time_outs" in info:
+                    shaped = bootstrap_time_outs(shaped, action.values, info["time_outs"], config.gamma)
+                buffer.rewards[:, t] = shaped
+                buffer.dones[:, t] = dones
+                self.hidden = action.hidden * (1.0 - buffer.dones[:, t, None])
+            last_values = self.agent.evaluate(self.observation, self.hidden).value
+        buffer.finish(last_values, config.gamma, config.tau)
+        return buffer
+
+    def to_env(self, actions: torch.Tensor) -> torch.Tensor:
+        """Clip sampled actions to [-1, 1] and stretch them to the action space; raw without `clip_actions`."""
+        if not self.config.clip_actions:
+            return actions
+        return actions.clamp(-1.0, 1.0) * self._action_scale + self._action_offset
+
+    def _shape(self, rewards: torch.Tensor) -> torch.Tensor:
+        shaper = self.config.reward_shaper
+        return ((rewards + shaper.shift_value) * shaper.scale_value).clamp(shaper.min_val, shaper.max_val)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state between two rollouts, without the environment's own."""
+        return {
+            "num_envs": self.env.num_envs,
+            "observation": dict(self.observation or {}),
+            "hidden": self.hidden,
+            "episodes": self.episodes.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any], env_state: dict[str, Any] | None) -> None:
+        """Restore; the environments go on where they were if their state is there and their number is the same."""
+        self.episodes.load_state_dict(state["episodes"])
+        if env_state is None or state["num_envs"] != self.env.num_envs:
+            _log.warning("the checkpoint holds no state of %d environments; episodes start afresh", self.env.num_envs)
+            return
+        self.env.set_state(env_state)
+        self.observation = {name: tensor.to(self.device) for name, tensor in state["observation"].items()}
+        self.hidden = state["hidden"].to(self.device)
