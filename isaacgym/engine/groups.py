@@ -149,6 +149,9 @@ class Group:
         if self.kind != ARTICULATION:
             return
         native = self.binding("ROOT_POSE")
+        expected = len(first.asset.model.tendons)
+        if native.num_tendons != expected:
+            raise RuntimeError(f"{first.asset.model.path}: PhysX built {native.num_tendons} of {expected} tendons")
         bodies = native.body_names
         self.body_order = Permutation([bodies.index(f"b{i}") for i in range(self.num_bodies)], self.device)
         if self.num_dofs:

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from isaacgym._enums import RIGID_BODY_DISABLE_GRAVITY
+from isaacgym.engine import tendons
 from isaacgym.engine.asset import FLT_MAX
 from isaacgym.engine.groups import ARTICULATION, STATIC, Group
 from isaacgym.engine.scene import Actor
@@ -81,8 +82,9 @@ def _shape_quantities(group: Group, actors: Sequence[Actor]) -> dict[str, np.nda
 
 
 def _tendon_quantities(group: Group, actors: Sequence[Actor]) -> dict[str, np.ndarray]:
-    """Fixed tendon properties of the actors, (k, T, ...)."""
-    props = np.stack([actor.tendon_props for actor in actors])
+    """Fixed tendon properties of the actors, (k, T, ...), in PhysX's order of tendons."""
+    order = tendons.physx_order(actors[0].asset.model)
+    props = np.stack([actor.tendon_props for actor in actors])[:, order]
     limited = props["is_fixed_limited"]
     lower = np.where(limited, props["fixed_lower_limit"], -FLT_MAX)
     upper = np.where(limited, props["fixed_upper_limit"], FLT_MAX)

@@ -16,7 +16,7 @@ import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from isaacgym._params import PhysXParams, PlaneParams, SimParams
-from isaacgym.engine import spatial, usd_shapes
+from isaacgym.engine import spatial, tendons, usd_shapes
 from isaacgym.engine.asset import FLT_MAX, AssetError, Body, Joint
 from isaacgym.engine.collision import ClassKey, Filtering, separated_classes
 from isaacgym.engine.gpu_buffers import GpuBuffers
@@ -408,13 +408,11 @@ class ActorWriter:
             pairs.CreateFilteredPairsRel().AddTarget(f"{self.path}/b{second}")
 
     def _write_tendons(self) -> None:
-        names = self.model.dof_names
         for number, tendon in enumerate(self.model.tendons):
-            props = self.actor.tendon_props[number]
-            dofs = sorted((names.index(joint), coef) for joint, coef in zip(tendon.joints, tendon.coefs, strict=True))
-            for place_in_chain, (dof, coef) in enumerate(dofs):
-                prim = self.stage.GetPrimAtPath(f"{self.path}/d{dof}")
-                usd_shapes.write_tendon(prim, f"t{number}", place_in_chain == 0, coef, props)
+            for place_in_chain, joint in enumerate(tendons.tendon_joints(self.model, tendon)):
+                prim = self.stage.GetPrimAtPath(f"{self.path}/{tendons.dof_prim(joint.dof)}")
+                props = self.actor.tendon_props[number] if place_in_chain == 0 else None
+                tendons.write(prim, tendons.tendon_name(number), joint, props)
 
 
 def put(prim: Usd.Prim, name: str, kind: str, value: Any) -> None:

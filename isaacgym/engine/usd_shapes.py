@@ -1,4 +1,4 @@
-"""Collision shapes and tendons as USD prims."""
+"""Collision shapes as USD prims."""
 
 from __future__ import annotations
 
@@ -82,24 +82,3 @@ def _set_decomposition(prim: Usd.Prim, vhacd: Any) -> None:
         ("voxelResolution", "Int", int(vhacd.resolution)),
     ):
         prim.CreateAttribute(f"{prefix}:{name}", getattr(Sdf.ValueTypeNames, kind)).Set(value)
-
-
-def write_tendon(prim: Usd.Prim, name: str, is_root: bool, coef: float, props: np.void) -> None:
-    """Make the joint ``prim`` a part of the fixed tendon ``name``; the one nearest the root has its properties."""
-    prim.AddAppliedSchema(f"PhysxTendonAxis{'Root' if is_root else ''}API:{name}")
-    floats = Sdf.ValueTypeNames.FloatArray
-    prim.CreateAttribute(f"physxTendon:{name}:gearing", floats).Set(Vt.FloatArray([float(coef)]))
-    prim.CreateAttribute(f"physxTendon:{name}:forceCoefficient", floats).Set(Vt.FloatArray([float(coef)]))
-    if not is_root:
-        return
-    limited = bool(props["is_fixed_limited"])
-    values = {
-        "stiffness": props["stiffness"],
-        "damping": props["damping"],
-        "limitStiffness": props["limit_stiffness"],
-        "restLength": props["fixed_spring_rest_length"],
-        "lowerLimit": props["fixed_lower_limit"] if limited else -math.inf,
-        "upperLimit": props["fixed_upper_limit"] if limited else math.inf,
-    }
-    for key, value in values.items():
-        prim.CreateAttribute(f"physxTendon:{name}:{key}", Sdf.ValueTypeNames.Float).Set(float(value))
