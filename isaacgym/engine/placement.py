@@ -3,7 +3,7 @@
 On CUDA, PhysX isolates environments by id, so all of them lie at the same place and coordinates stay small. On the CPU
 nothing isolates them: they get cells of their own on the ground plane, or, where nothing inside an environment may
 touch anything else in it, one collision group that filters itself. Bodies that leave their cell meet only bodies of
-their own colour, so that an env's neighbours, eight cells around, are never touched.
+their own colour, so that an env's neighbours are never touched (how far around, ``colours`` says).
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from isaacgym.engine.scene import Actor, Env, Scene
 CELL_GRID = 0.25
 """Cells are multiples of this (m): sums of positions and such anchors lose no bits near the origin."""
 FREE_MARGIN = 1.0
-COLOUR_BLOCK = 8
-"""Edge of the square of cells in which no two envs have the same colour, see ``colours``."""
+MAX_GROUPS = 32
+"""Collision groups that PhysX handles fast: with more, every clone call takes 20 times as long (measured)."""
+MAX_PROTOTYPES = 128
+"""Environments that are written out rather than cloned; every one costs a clone call."""
 
 
 def needs_true_place(scene: Scene) -> bool:
@@ -45,10 +47,16 @@ def anchors(scene: Scene, device: torch.device) -> np.ndarray:
     return flat + height[:, None] * up
 
 
-def colours(count: int) -> np.ndarray:
-    """Colour (count,) of every env's cell: cells of one colour are COLOUR_BLOCK cells apart in both directions."""
+def colours(count: int, num_classes: int, num_kinds: int) -> np.ndarray:
+    """Colour (count,) of every env's cell, such that no two envs in a square of cells have the same.
+
+    The square's edge is as large as MAX_GROUPS allows when every colour needs ``num_classes`` collision groups (five
+    cells for one class, two for eight) and MAX_PROTOTYPES when it needs ``num_kinds`` prototypes.
+    """
+    limit = min(MAX_GROUPS // max(1, num_classes), MAX_PROTOTYPES // max(1, num_kinds))
+    block = max(1, math.isqrt(limit))
     column, row = _cells(count)
-    return column % COLOUR_BLOCK + COLOUR_BLOCK * (row % COLOUR_BLOCK)
+    return column % block + block * (row % block)
 
 
 def _cells(count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -100,7 +100,8 @@ class Simulation:
         inside = any(rule.inside for rule in rules.values())
         separate = self._separate_everything(inside)
         coloured = inside and not separate and self.device.type == "cpu"
-        colours = placement.colours(len(scene.envs)) if coloured else np.zeros(len(scene.envs), int)
+        classes = {key for rule in rules.values() for shapes in rule.classes for key in shapes}
+        colours = placement.colours(len(scene.envs), len(classes) if coloured else placement.MAX_GROUPS, len(rules))
         families: dict[Any, list[int]] = {}
         for env in scene.envs:
             families.setdefault((int(colours[env.index]), self._env_key(env)), []).append(env.index)
