@@ -1,16 +1,21 @@
 """Gym methods of viewers and cameras (API notes 9.15): harmless without a renderer.
 
-There is no renderer. Viewers are None, cameras can be created and placed (with one warning), and reading an image
-raises NotImplementedError.
+There is no renderer. Viewers are None, cameras can be created and placed (with one warning) and tell their matrices,
+and reading an image raises NotImplementedError.
 """
 
 from __future__ import annotations
 
 import logging
+from copy import copy
 from typing import Any
 
+import numpy as np
+
+from isaacgym._cameras import Camera, look_at
+from isaacgym._enums import UP_AXIS_Z
 from isaacgym._params import CameraProperties
-from isaacgym._values import ActionEvent, Quat, Transform, Vec3
+from isaacgym._values import ActionEvent, Transform, Vec3
 from isaacgym.engine.scene import Env
 from isaacgym.engine.simulation import Simulation
 
@@ -24,8 +29,7 @@ class Viewer:
 class GraphicsMethods:
     """No window, no images, no errors on the way."""
 
-    _camera_poses: dict[int, Transform]
-    _num_cameras = 0
+    _cameras: list[Camera]
 
     def create_viewer(self, sim: Simulation, props: CameraProperties) -> Viewer | None:
         """Return None: there is no renderer."""
@@ -55,7 +59,7 @@ class GraphicsMethods:
     def step_graphics(self, sim: Simulation) -> None:
         """Do nothing."""
 
-    def draw_viewer(self, viewer: Viewer | None, sim: Simulation | None = None, render_collision: bool = True) -> None:
+    def draw_viewer(self, viewer: Viewer | None, sim: Simulation, render_collision: bool = True) -> None:
         """Do nothing."""
 
     def sync_frame_time(self, sim: Simulation) -> None:
@@ -96,31 +100,40 @@ class GraphicsMethods:
 
     def create_camera_sensor(self, env: Env, props: CameraProperties) -> int:
         """Return a new camera handle; the first one warns that images cannot be read."""
-        if self._num_cameras == 0:
+        if not hasattr(self, "_cameras"):
             _logger.warning("create_camera_sensor: gymscale has no renderer; reading a camera image raises an error")
-            self._camera_poses = {}
-        self._num_cameras += 1
-        self._camera_poses[self._num_cameras - 1] = Transform()
-        return self._num_cameras - 1
+            self._cameras = []
+        self._cameras.append(Camera(env, copy(props)))
+        return len(self._cameras) - 1
 
     def destroy_camera_sensor(self, sim: Simulation, env: Env, camera: int) -> None:
-        """Do nothing."""
+        """Do nothing: handles stay as they are."""
 
-    def set_camera_location(self, camera: int, env: Env, pos: Vec3, target: Vec3) -> None:
-        """Remember where the camera stands (its direction is not kept)."""
-        self._camera_poses[camera] = Transform(pos, Quat())
+    def set_camera_location(self, camera: int, env: Env | None, pos: Vec3, target: Vec3) -> None:
+        """Place the camera at ``pos``, looking at ``target``, in the env frame (``env`` None: in the world)."""
+        chosen = self._cameras[camera]
+        up = Vec3(0.0, 0.0, 1.0) if chosen.env.scene.params.up_axis == UP_AXIS_Z else Vec3(0.0, 1.0, 0.0)
+        chosen.place(look_at(pos, target, up), env)
 
-    def set_camera_transform(self, camera: int, env: Env, transform: Transform) -> None:
-        """Remember the camera's pose."""
-        self._camera_poses[camera] = transform
+    def set_camera_transform(self, camera: int, env: Env | None, transform: Transform) -> None:
+        """Place the camera in the env frame (``env`` None: in the world); it looks along its x axis."""
+        self._cameras[camera].place(transform, env)
 
     def get_camera_transform(self, sim: Simulation, env: Env, camera: int) -> Transform:
-        """Return the pose set last."""
-        return self._camera_poses[camera]
+        """Return the camera's pose in the env frame."""
+        return self._cameras[camera].transform()
+
+    def get_camera_view_matrix(self, sim: Simulation, env: Env, camera: int) -> np.ndarray:
+        """Return the (4, 4) float32 view matrix, world to view, for row vectors."""
+        return self._cameras[camera].view_matrix()
+
+    def get_camera_proj_matrix(self, sim: Simulation, env: Env, camera: int) -> np.ndarray:
+        """Return the (4, 4) float32 projection matrix for row vectors."""
+        return self._cameras[camera].projection_matrix()
 
     def attach_camera_to_body(self, camera: int, env: Env, body: int, local: Transform, mode: int) -> None:
-        """Remember the camera's local pose."""
-        self._camera_poses[camera] = local
+        """Let the camera follow a body (index in the env) at a local pose; ``mode`` is a CameraFollowMode."""
+        self._cameras[camera].attach(body, local, mode)
 
     def render_all_camera_sensors(self, sim: Simulation) -> None:
         """Do nothing."""

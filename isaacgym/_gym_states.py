@@ -31,6 +31,20 @@ def body_rows(actor: Actor) -> np.ndarray:
     return rows
 
 
+def body_pose(env: Env, body_handle: int) -> Transform:
+    """Pose of a body (by its index in the environment), env-local; valid before the build too.
+
+    Raises:
+        IndexError: when the environment has no such body.
+    """
+    for actor in env.actors:
+        index = body_handle - actor.env_body_start
+        if 0 <= index < actor.num_bodies:
+            row = [float(value) for value in body_rows(actor)[index, :7]]
+            return Transform(Vec3(*row[:3]), Quat(*row[3:]))
+    raise IndexError(f"env {env.index} has {env.num_bodies} bodies; there is no handle {body_handle}")
+
+
 class StateMethods:
     """One actor at a time; the tensor methods are the fast way."""
 
@@ -85,12 +99,7 @@ class StateMethods:
 
     def get_rigid_transform(self, env: Env, body_handle: int) -> Transform:
         """Return the pose of a body (by its index in the environment), env-local; valid before prepare_sim too."""
-        for actor in env.actors:
-            index = body_handle - actor.env_body_start
-            if 0 <= index < actor.num_bodies:
-                row = [float(value) for value in body_rows(actor)[index, :7]]
-                return Transform(Vec3(*row[:3]), Quat(*row[3:]))
-        raise IndexError(f"env {env.index} has {env.num_bodies} bodies; there is no handle {body_handle}")
+        return body_pose(env, body_handle)
 
     def get_dof_frame(self, env: Env, dof_handle: int) -> DofFrame:
         """Return origin and unit axis of a DOF (by its index in the environment) in the env frame."""
