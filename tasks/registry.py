@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 _TASKS = {
     "Ant": "tasks.ant",
+    "Anymal": "tasks.anymal",
+    "AnymalTerrain": "tasks.anymal_terrain",
     "Cartpole": "tasks.cartpole",
     "Humanoid": "tasks.humanoid",
 }

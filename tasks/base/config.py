@@ -12,9 +12,12 @@ ENGINES = {"physx": gymapi.SIM_PHYSX, "flex": gymapi.SIM_FLEX}
 UP_AXES = {"z": gymapi.UP_AXIS_Z, "y": gymapi.UP_AXIS_Y}
 
 FIXED_QUIRKS = {
+    "Q4": "AnymalTerrain never reports time-outs",
     "Q8": "GPU physics follows the config even where the simulation runs on the CPU",
+    "Q10": "AnymalTerrain simulates one step more an action than its time constants assume",
     "Q15": "a setup_only field also stops the other randomised fields of its property group",
     "Q16": "Anymal never counts towards randomisation, so its properties are drawn once only",
+    "Q20": "AnymalTerrain compares each robot's distance with the commands of all robots that reset with it",
     "Q21": "with a schedule, the correlated part of scaling noise starts at 1 instead of 0",
     "Q22": "noise on observations uses the operation (additive or scaling) of the noise on actions",
     "Q30": "with several simulation steps per action on the CPU, results are fetched only after the last",

@@ -33,7 +33,13 @@ _LEG = [(-45, 15), (-60, 35), (-120, 45), (-160, 2), (-50, 50), (-50, 50)]
 _ARM = [(-90, 70), (-90, 70), (-90, 50)]
 HUMANOID_LIMITS = [(-45, 45), (-75, 30), (-35, 35), *_LEG, *_LEG, *_ARM, *_ARM]
 HUMANOID_EFFORTS = [67.5] * 3 + [45, 45, 135, 90, 22.5, 22.5] * 2 + [67.5, 67.5, 45] * 2
+LEGS = ("LF", "LH", "RF", "RH")
+ANYMAL_BODIES = ["base"] + [f"{leg}_{part}" for leg in LEGS for part in ("HIP", "THIGH", "SHANK")]
+ANYMAL_DOFS = [f"{leg}_{joint}" for leg in LEGS for joint in ("HAA", "HFE", "KFE")]
+ANYMAL = SimpleNamespace(bodies=ANYMAL_BODIES, dofs=ANYMAL_DOFS, limits=[(-9.4, 9.4)] * 12, motors=[])
 FAKE_ASSETS = {
+    "anymal_c/anymal.urdf": ANYMAL,
+    "anymal_c/anymal_minimal.urdf": ANYMAL,
     "humanoid/humanoid.xml": SimpleNamespace(
         bodies=HUMANOID_BODIES,
         dofs=HUMANOID_DOFS,
@@ -64,6 +70,7 @@ class FakeGym:
         self.dof_props = {}
         self.objects = {}
         self.scales = {}
+        self.friction = []
         self.viewer = None
         self.events = []
 
@@ -186,6 +193,20 @@ class FakeGym:
         self.calls["enable_actor_dof_force_sensors"] += 1
         return True
 
+    def get_asset_dof_properties(self, asset):
+        self.asset = asset
+        return self._build_dof_properties()
+
+    def get_asset_rigid_shape_properties(self, asset):
+        return [SimpleNamespace(friction=1.0) for _ in range(9)]
+
+    def set_asset_rigid_shape_properties(self, asset, properties):
+        self.friction.append([p.friction for p in properties])
+        return True
+
+    def add_triangle_mesh(self, sim, vertices, triangles, params):
+        self.mesh = (vertices, triangles, params)
+
     def prepare_sim(self, sim):
         n, d = len(self.envs), len(self.asset.dofs)
         self.root = torch.zeros(n, 13)
@@ -195,8 +216,10 @@ class FakeGym:
         self.forces = torch.zeros(n, d)
         self.targets = torch.zeros(n, d)
         self.dof_force = torch.zeros(n, d)
+        self.contact = torch.zeros(n, len(self.asset.bodies), 3)
         self.buffers = {
             "root": self.root.clone(), "dof": self.dof.view(-1, 2).clone(), "sensor": self.sensor.clone(),
+            "contact": self.contact.view(-1, 3).clone(),
             "dof_force": self.dof_force.view(-1).clone(),
         }  # fmt: skip
         return True
@@ -223,6 +246,15 @@ class FakeGym:
     def acquire_force_sensor_tensor(self, sim):
         return gymtorch.Tensor(self.buffers["sensor"])
 
+    def acquire_net_contact_force_tensor(self, sim):
+        return gymtorch.Tensor(self.buffers["contact"])
+
+    def refresh_net_contact_force_tensor(self, sim):
+        self.buffers["contact"].copy_(self.contact.view(-1, 3))
+
+    def set_dof_position_target_tensor(self, sim, targets):
+        self.targets.copy_(targets.torch)
+
     def acquire_dof_force_tensor(self, sim):
         return gymtorch.Tensor(self.buffers["dof_force"])
 
@@ -240,6 +272,7 @@ class FakeGym:
 
     def set_actor_root_state_tensor(self, sim, states):
         self.root.copy_(states.torch)
+        self.calls["root_all"] += 1
 
     def set_dof_state_tensor(self, sim, states):
         self.dof.view(-1, 2).copy_(states.torch)

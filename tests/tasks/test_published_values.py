@@ -118,6 +118,81 @@ HUMANOID = {
     "task": {"randomize": False, "randomization_params": scheduled_randomization("humanoid")},
 }  # fmt: skip
 
+ANYMAL_ANGLES = {
+    "LF_HAA": 0.03, "LH_HAA": 0.03, "RF_HAA": -0.03, "RH_HAA": -0.03, "LF_HFE": 0.4, "LH_HFE": -0.4, "RF_HFE": 0.4,
+    "RH_HFE": -0.4, "LF_KFE": -0.8, "LH_KFE": 0.8, "RF_KFE": -0.8, "RH_KFE": 0.8,
+}  # fmt: skip
+ANYMAL_START = {
+    "pos": [0.0, 0.0, 0.62], "rot": [0.0, 0.0, 0.0, 1.0], "vLinear": [0.0, 0.0, 0.0], "vAngular": [0.0, 0.0, 0.0],
+}  # fmt: skip
+ANYMAL_PHYSX = {
+    **COMMON_PHYSX, "num_velocity_iterations": 1, "rest_offset": 0.0, "max_depenetration_velocity": 100.0,
+    "default_buffer_size_multiplier": 5.0, "max_gpu_contact_pairs": 8388608, "contact_collection": 1,
+}  # fmt: skip
+ANYMAL_URDF = {"footName": "SHANK", "kneeName": "THIGH", "collapseFixedJoints": True, "fixBaseLink": False}
+
+ANYMAL = {
+    "name": "Anymal",
+    "physics_engine": "physx",
+    "reference_quirks": [],
+    "env": {
+        "numEnvs": 4096, "envSpacing": 4.0, "clipObservations": 5.0, "clipActions": 1.0, "controlFrequencyInv": 1,
+        "plane": {"staticFriction": 1.0, "dynamicFriction": 1.0, "restitution": 0.0},
+        "baseInitState": ANYMAL_START,
+        "randomCommandVelocityRanges": {"linear_x": [-2.0, 2.0], "linear_y": [-1.0, 1.0], "yaw": [-1.0, 1.0]},
+        "control": {"stiffness": 85.0, "damping": 2.0, "actionScale": 0.5},
+        "defaultJointAngles": ANYMAL_ANGLES,
+        "urdfAsset": {"file": "anymal_c/anymal.urdf", **ANYMAL_URDF},
+        "asset": {"assetRoot": ""},
+        "learn": {
+            "episodeLength_s": 50, "linearVelocityXYRewardScale": 1.0, "angularVelocityZRewardScale": 0.5,
+            "torqueRewardScale": -2.5e-5, "linearVelocityScale": 2.0, "angularVelocityScale": 0.25,
+            "dofPositionScale": 1.0, "dofVelocityScale": 0.05,
+        },
+        "enableCameraSensors": False,
+    },
+    "sim": {**COMMON_SIM, "dt": 0.02, "substeps": 2, "physx": ANYMAL_PHYSX},
+    "task": {"randomize": False, "randomization_params": scheduled_randomization("anymal")},
+}  # fmt: skip
+
+ANYMAL_TERRAIN = {
+    "name": "AnymalTerrain",
+    "physics_engine": "physx",
+    "reference_quirks": [],
+    "env": {
+        "numEnvs": 4096, "envSpacing": 3.0,
+        "terrain": {
+            "terrainType": "trimesh", "staticFriction": 1.0, "dynamicFriction": 1.0, "restitution": 0.0,
+            "curriculum": True, "maxInitMapLevel": 0, "mapLength": 8.0, "mapWidth": 8.0, "numLevels": 10,
+            "numTerrains": 20, "terrainProportions": [0.1, 0.1, 0.35, 0.25, 0.2], "slopeTreshold": 0.5,
+        },
+        "baseInitState": ANYMAL_START,
+        "randomCommandVelocityRanges": {"linear_x": [-1.0, 1.0], "linear_y": [-1.0, 1.0], "yaw": [-3.14, 3.14]},
+        "control": {"stiffness": 80.0, "damping": 2.0, "actionScale": 0.5, "decimation": 4},
+        "defaultJointAngles": ANYMAL_ANGLES,
+        "urdfAsset": {"file": "anymal_c/anymal_minimal.urdf", **ANYMAL_URDF},
+        "asset": {"assetRoot": ""},
+        "learn": {
+            "episodeLength_s": 20, "allowKneeContacts": True, "terminalReward": 0.0,
+            "linearVelocityXYRewardScale": 1.0, "linearVelocityZRewardScale": -4.0,
+            "angularVelocityXYRewardScale": -0.05, "angularVelocityZRewardScale": 0.5,
+            "orientationRewardScale": 0.0, "torqueRewardScale": -2e-5, "jointAccRewardScale": -5e-4,
+            "baseHeightRewardScale": 0.0, "feetAirTimeRewardScale": 1.0, "kneeCollisionRewardScale": -0.25,
+            "feetStumbleRewardScale": 0.0, "actionRateRewardScale": -0.01, "hipRewardScale": 0.0,
+            "feetAirTimeStep": 0.005,
+            "linearVelocityScale": 2.0, "angularVelocityScale": 0.25, "dofPositionScale": 1.0,
+            "dofVelocityScale": 0.05, "heightMeasurementScale": 5.0,
+            "addNoise": True, "noiseLevel": 1.0, "dofPositionNoise": 0.01, "dofVelocityNoise": 1.5,
+            "linearVelocityNoise": 0.1, "angularVelocityNoise": 0.2, "gravityNoise": 0.05,
+            "heightMeasurementNoise": 0.06,
+            "randomizeFriction": True, "frictionRange": [0.5, 1.25], "pushRobots": True, "pushInterval_s": 15,
+        },
+        "enableCameraSensors": False,
+    },
+    "sim": {**COMMON_SIM, "dt": 0.005, "substeps": 1, "physx": ANYMAL_PHYSX},
+    "task": {"randomize": False},
+}  # fmt: skip
+
 PPO_COMMON = {
     "env_name": "rlgpu", "multi_gpu": False, "ppo": True, "normalize_input": True, "normalize_value": True,
     "normalize_advantage": True, "gamma": 0.99, "tau": 0.95, "lr_schedule": "adaptive", "kl_threshold": 0.008,
@@ -141,13 +216,30 @@ PPO = {
         "truncate_grads": True, "horizon_length": 32, "minibatch_size": 32768, "mini_epochs": 5, "critic_coef": 4,
         "bounds_loss_coef": 1e-4,
     },
+    "Anymal": {
+        "mixed_precision": True, "num_actors": 4096, "reward_shaper": {"scale_value": 1.0}, "learning_rate": 3e-4,
+        "max_epochs": 1000, "save_best_after": 200, "save_frequency": 50, "entropy_coef": 0.0, "truncate_grads": True,
+        "horizon_length": 24, "minibatch_size": 32768, "mini_epochs": 5, "critic_coef": 2, "bounds_loss_coef": 1e-3,
+    },
+    "AnymalTerrain": {
+        "mixed_precision": True, "num_actors": 4096, "reward_shaper": {"scale_value": 1.0}, "learning_rate": 3e-4,
+        "max_epochs": 1500, "save_best_after": 100, "save_frequency": 50, "entropy_coef": 0.001,
+        "truncate_grads": True, "horizon_length": 24, "minibatch_size": 16384, "mini_epochs": 5, "critic_coef": 2,
+        "bounds_loss_coef": 0.0, "clip_actions": False,
+    },
 }  # fmt: skip
-UNITS = {"Cartpole": [32, 32], "Ant": [256, 128, 64], "Humanoid": [400, 200, 100]}
-SEPARATE = {"Cartpole": False, "Ant": False, "Humanoid": False}
-BATCH = {"Cartpole": (8192, 1, 819_200), "Ant": (65536, 2, 32_768_000), "Humanoid": (131072, 4, 131_072_000)}
+UNITS = {
+    "Cartpole": [32, 32], "Ant": [256, 128, 64], "Humanoid": [400, 200, 100], "Anymal": [256, 128, 64],
+    "AnymalTerrain": [512, 256, 128],
+}  # fmt: skip
+SEPARATE = {"Cartpole": False, "Ant": False, "Humanoid": False, "Anymal": False, "AnymalTerrain": True}
+BATCH = {
+    "Cartpole": (8192, 1, 819_200), "Ant": (65536, 2, 32_768_000), "Humanoid": (131072, 4, 131_072_000),
+    "Anymal": (98304, 3, 98_304_000), "AnymalTerrain": (98304, 6, 147_456_000),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("expected", [CARTPOLE, ANT, HUMANOID], ids=lambda e: e["name"])
+@pytest.mark.parametrize("expected", [CARTPOLE, ANT, HUMANOID, ANYMAL, ANYMAL_TERRAIN], ids=lambda e: e["name"])
 def test_task_defaults(load_cfg, expected):
     assert load_cfg("task", expected["name"]) == expected
 

@@ -15,13 +15,15 @@ def build(load_cfg):
     """Build a task on PhysX; the one built before is closed, since PhysX is global to a process."""
     living = []
 
-    def make(name, num_envs, seed=0, randomization=None, **env):
+    def make(name, num_envs, seed=0, randomization=None, sections=(), **env):
         while living:
             living.pop().close()
         torch.manual_seed(seed)
         np.random.seed(seed)
         cfg = load_cfg("task", name)
         cfg["env"].update(numEnvs=num_envs, **env)
+        for section, changes in dict(sections).items():
+            cfg["env"][section].update(changes)
         if randomization is not None:
             cfg["task"].update(randomize=True, randomization_params=randomization)
         living.append(registry.get(name)(cfg, "cpu", "cpu"))
@@ -114,7 +116,7 @@ def test_cartpole_force_accelerates_the_cart_and_not_the_neighbours(build):
     assert abs(change[1].item()) < 0.2
 
 
-@pytest.mark.parametrize("name", ["Ant", "Cartpole", "Humanoid"])
+@pytest.mark.parametrize("name", ["Ant", "Cartpole", "Humanoid", "Anymal"])
 def test_same_seed_gives_the_same_numbers(build, name):
     rows = []
     for _ in range(2):
@@ -123,7 +125,7 @@ def test_same_seed_gives_the_same_numbers(build, name):
     assert torch.equal(rows[0], rows[1])
 
 
-@pytest.mark.parametrize("name", ["Ant", "Cartpole", "Humanoid"])
+@pytest.mark.parametrize("name", ["Ant", "Cartpole", "Humanoid", "Anymal"])
 def test_a_reset_leaves_other_envs_bit_equal(build, name):
     others = [0, 1, 2, 4, 5]
     rows = []
@@ -140,7 +142,7 @@ def test_a_reset_leaves_other_envs_bit_equal(build, name):
     assert not torch.equal(rows[0][12:, 3], rows[1][12:, 3])
 
 
-@pytest.mark.parametrize("name", ["Ant", "Cartpole", "Humanoid"])
+@pytest.mark.parametrize("name", ["Ant", "Cartpole", "Humanoid", "Anymal"])
 def test_F1_resume_in_a_new_simulation_is_bit_exact(build, name):
     task = build(name, 6, episodeLength=40)
     actions = action_sequence(90, 6, task.num_actions)
@@ -212,3 +214,53 @@ def test_randomised_gravity_changes_the_fall(build):
         falls.append(5.0 - task.root_states[0, 2].item())
     assert falls[1] == pytest.approx(0.5 * falls[0], rel=0.02)
     assert gymapi.acquire_gym() is task.gym
+
+
+def test_C18_anymal_assets(build):
+    for name, mass, shapes in (("Anymal", 52.13485, 37), ("AnymalTerrain", 53.16426, 9)):
+        task = build(name, 1) if name == "Anymal" else build_terrain(build, 1)
+        gym, env = task.gym, task.envs[0]
+        properties = gym.get_actor_rigid_body_properties(env, 0)
+        assert len(properties) == 13
+        assert sum(p.mass for p in properties) == pytest.approx(mass, abs=1e-4)
+        assert len(gym.get_actor_rigid_shape_properties(env, 0)) == shapes
+        legs = ("LF", "LH", "RF", "RH")
+        assert task.dof_names() == [f"{leg}_{joint}" for leg in legs for joint in ("HAA", "HFE", "KFE")]
+        assert (task.base_index, task.knees, task.feet) == (0, [2, 5, 8, 11], [3, 6, 9, 12])
+
+
+def test_anymal_stands_for_five_seconds_on_zero_actions(build):
+    task = build("Anymal", 8)
+    task.step(task.zero_actions())
+    task.dof_pos[:] = task.default_dof_pos
+    task.dof_vel[:] = 0.0
+    task.gym.set_dof_state_tensor(task.sim, gymtorch.unwrap_tensor(task.dof_state))
+    for _ in range(250):
+        _, _, done, _ = task.step(task.zero_actions())
+        assert done.sum() == 0
+    forces = task.contact_forces
+    assert task.root_states[:, 2].min() > 0.45
+    assert task.root_states[:, 7:].abs().max() < 0.05
+    assert forces[:, task.feet, 2].min() > 20.0
+    assert forces[..., 2].sum(dim=1) == pytest.approx([52.13485 * 9.81] * 8, rel=0.05)
+
+
+def build_terrain(build, num_envs, kind="plane", **learn):
+    terrain = {"terrainType": kind, "numLevels": 2, "numTerrains": 4}
+    return build("AnymalTerrain", num_envs, sections={"terrain": terrain, "learn": learn})
+
+
+@pytest.mark.parametrize("kind", ["plane", "trimesh"])
+def test_anymal_terrain_stands_with_its_own_torques(build, kind):
+    task = build_terrain(build, 4, kind, pushRobots=False)
+    task.dof_pos[:] = task.default_dof_pos
+    task.gym.set_dof_state_tensor(task.sim, gymtorch.unwrap_tensor(task.dof_state))
+    falls = 0
+    for _ in range(150):
+        obs, reward, done, _ = task.step(task.zero_actions())
+        falls += int(done.sum())
+    assert torch.isfinite(obs["obs"]).all()
+    assert falls <= 1
+    clearance = task.root_states[:, 2] - task._scan_heights(task.root_states).mean(dim=1)
+    assert clearance.min() > 0.3
+    assert (task.contact_forces[:, task.feet, 2] > 5.0).sum() >= 12
