@@ -87,7 +87,6 @@ class Binding:
 
     Attributes:
         shape: shape of the whole tensor, first dimension = number of objects.
-        paths: prim path of every row.
         device: torch device on which PhysX keeps the quantity.
     """
 
@@ -95,8 +94,12 @@ class Binding:
         """Wrap a native binding; ``cuda`` is the device to use when the quantity lives on the GPU."""
         self._native = native
         self.shape: tuple[int, ...] = tuple(native.shape)
-        self.paths: list[str] = list(native.prim_paths)
         self.device = torch.device("cpu") if native.native_device.device_type.value == DL_CPU else cuda
+
+    @property
+    def paths(self) -> list[str]:
+        """Prim path of every row; fetched anew each time, as most bindings never need them."""
+        return list(self._native.prim_paths)
 
     @property
     def dof_names(self) -> list[str]:
