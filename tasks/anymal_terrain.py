@@ -205,7 +205,6 @@ class AnymalTerrain(Quadruped):
         if len(flagged) > 0:
             self.terminal = (flagged, self._observe(flagged))
             self.reset_envs(flagged)
-            self.extras["episode"]["terrain_level"] = self.terrain_levels.float().mean()
         elif self.push_pending:
             self._write_root_states(flagged)
         self.compute_observations()
@@ -354,6 +353,10 @@ class AnymalTerrain(Quadruped):
         levels = next_levels(self.terrain_levels[env_ids], demoted, promoted, self.terrain.num_levels)
         self.terrain_levels[env_ids] = levels
         self.env_origins[env_ids] = self.tile_origins[levels, self.terrain_types[env_ids]]
+
+    def episode_report(self) -> dict[str, Tensor]:
+        """As `VecTask`, with the mean terrain level of all envs."""
+        return {**super().episode_report(), "terrain_level": self.terrain_levels.float().mean()}
 
     # ---- snapshots -------------------------------------------------------------------------------------------
 

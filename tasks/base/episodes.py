@@ -38,19 +38,16 @@ class EpisodeStats:
         """Forget the running episodes of the envs in `mask` (N,) bool."""
         self.sums.masked_fill_(mask, 0.0)
 
-    def finish(self, ids: Tensor) -> dict[str, Tensor]:
-        """Mean sum of each term over the episodes that end in envs `ids` (0-dim tensors), and start these afresh.
+    def finish(self, ids: Tensor) -> None:
+        """Take the means over the episodes that end in envs `ids` (K,), and start these afresh.
 
-        Without a countable episode the previous means are returned again.
+        Without a countable episode the previous means stay.
         """
         ended = self.sums[:, ids]
         self.sums.index_fill_(1, ids, 0.0)
-        if not self.names:
-            return {}
         counted = torch.count_nonzero(ended[-1])
         means = ended[:-1].sum(dim=1) / (counted.clamp(min=1) * self.divisor)
         self.means = torch.where(counted > 0, means, self.means)
-        return self.report()
 
     def report(self) -> dict[str, Tensor]:
         """The latest means as `rew_<term>` -> 0-dim tensor."""

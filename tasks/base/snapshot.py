@@ -61,7 +61,7 @@ def restore(task: VecTask, state: dict[str, Any]) -> None:
     task.control_steps = int(state["control_steps"])
     task.frame_count = int(state["frame_count"])
     task.total_train_env_frames = int(state["total_train_env_frames"])
-    task.extras["episode"] = task.episodes.report()
+    task.extras["episode"] = task.episode_report()
 
 
 def _copy_into(buffer: Tensor, saved: Tensor | None, name: str) -> None:

@@ -204,8 +204,8 @@ class VecTask:
 
         Returns:
             Observations, reward (N,), done (N,) and extras. Reward and done may be live buffers; extras holds
-            `time_outs` (N,) bool, `episode` (means of reward terms) and `final_obs` (N, O), whose rows are the
-            last observation of the old episode where done is set.
+            `time_outs` (N,) bool, `episode` (see `episode_report`) and `final_obs` (N, O), whose rows are the last
+            observation of the old episode where done is set.
         """
         clipped = torch.clamp(self._with_noise("actions", actions), -self.clip_actions, self.clip_actions)
         self.pre_physics_step(clipped.to(self.pipeline_device))
@@ -254,11 +254,16 @@ class VecTask:
 
     def reset_envs(self, env_ids: Tensor) -> None:
         """Close the episodes of `env_ids` (K,), give these envs new start states and set their progress to 0."""
-        self.extras["episode"] = self.episodes.finish(env_ids)
+        self.episodes.finish(env_ids)
+        self.extras["episode"] = self.episode_report()
         if self.randomizer is not None:
             self.randomizer.apply()
         self.reset_idx(env_ids)
         self.progress_buf.index_fill_(0, env_ids, 0)
+
+    def episode_report(self) -> dict[str, Tensor]:
+        """Mean sum of each reward term over the episodes that ended last, and how often an env was not finite."""
+        return {**self.episodes.report(), "nonfinite_resets": self.nonfinite_count.sum().float()}
 
     def sum_terms(self, terms: dict[str, Tensor]) -> Tensor:
         """Sum (N,) of named reward terms (N,) each, which also go into the episode statistics."""

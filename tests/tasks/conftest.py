@@ -351,7 +351,7 @@ def compose(group: str, name: str, **root) -> dict:
     base = {"num_envs": "", "physics_engine": "physx", "pipeline": "cpu", "sim_device": "cpu", "num_threads": 4,
             "solver_type": 1, "num_subscenes": 4, "seed": 42, "checkpoint": "", "experiment": "", "max_iterations": "",
             "multi_gpu": False}  # fmt: skip
-    task = name[:-3] if name.endswith("PPO") else name
+    task = name.partition("PPO")[0]
     tree = {**base, **root, "task": yaml.safe_load((REPO / "cfg" / "task" / f"{task}.yaml").read_text())}
     if group == "train":
         tree["train"] = yaml.safe_load((REPO / "cfg" / "train" / f"{name}.yaml").read_text())

@@ -110,7 +110,7 @@ def test_C7_reset_draws_joints_and_commands(make_task, fake_gym):
         assert values.mean().item() == pytest.approx(0.0, abs=0.05)
     assert fake_gym.dof[..., 1].abs().max().item() == pytest.approx(0.1, abs=0.001)
     close(fake_gym.root[3], [0.0, 0.0, 0.62, 0.0, 0.0, 0.0, 1.0] + [0.0] * 6)
-    assert task.extras["episode"] == {}
+    assert task.extras["episode"] == {"nonfinite_resets": 0.0}
 
 
 def test_C7_scene(make_task, fake_gym):

@@ -274,6 +274,19 @@ def test_network_defaults(load_cfg, name):
     }  # fmt: skip
 
 
+def test_recurrent_policy_for_terrain(load_cfg):
+    plain, recurrent = (load_cfg("train", f"AnymalTerrainPPO{suffix}")["params"] for suffix in ("", "_LSTM"))
+    assert recurrent["network"]["mlp"]["units"] == [512]
+    assert recurrent["network"]["separate"] is True
+    assert recurrent["network"].pop("rnn") == {
+        "name": "lstm", "units": 256, "layers": 1, "before_mlp": False, "concat_input": True, "layer_norm": False,
+    }  # fmt: skip
+    assert recurrent["config"].pop("max_epochs") == 750
+    del plain["config"]["max_epochs"]
+    plain["network"]["mlp"]["units"] = [512]
+    assert recurrent == plain
+
+
 @pytest.mark.parametrize("name", list(BATCH))
 def test_C17_batch_sizes(load_cfg, name):
     config = load_cfg("train", f"{name}PPO")["params"]["config"]

@@ -310,7 +310,7 @@ def test_actions_that_need_gradients_are_accepted(make_task):
 
 def test_episode_means_of_reward_terms(make):
     task = make()
-    assert run(task)[3]["episode"] == {}
+    assert run(task)[3]["episode"] == {"nonfinite_resets": 0.0}
     run(task, 3)
     extras = run(task)[3]  # the step that resets
     assert extras["episode"]["rew_progress"].item() == pytest.approx(0 + 1 + 2 + 3)
@@ -350,6 +350,7 @@ def test_C5_nonfinite_env_is_zeroed_counted_and_reset(make_task, fake_gym):
     assert all(torch.isfinite(v) for v in extras["episode"].values())
     run(task, 5)
     assert task.nonfinite_count.sum() == 1
+    assert extras["episode"]["nonfinite_resets"].item() == 1
 
 
 def test_C5_an_env_that_stays_nonfinite_counts_once(make_task, fake_gym):
@@ -377,7 +378,8 @@ def test_C5_broken_episodes_are_left_out_of_the_means(make):
     task = make()
     task.script = lambda t: t.rew_buf[0].fill_(math.nan) if t.control_steps == 2 else None
     run(task, 3)
-    assert run(task)[3]["episode"] == {"rew_progress": 0.0, "rew_bonus": 0.0}  # nothing countable has ended yet
+    first = {name: value.item() for name, value in run(task)[3]["episode"].items()}
+    assert first == {"rew_progress": 0.0, "rew_bonus": 0.0, "nonfinite_resets": 1.0}  # nothing countable ended
     extras = run(task)[3]
     assert extras["episode"]["rew_progress"].item() == pytest.approx(6)
 
