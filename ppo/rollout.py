@@ -11,14 +11,14 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from ppo.agent import Action
+
+C = TypeVar("C", bound="Columns")
 
 
 @dataclass
@@ -29,19 +29,19 @@ class Columns:
         """Number of rows."""
         return len(getattr(self, dataclasses.fields(self)[0].name))
 
-    def split(self, sizes: list[int]) -> Iterator[Self]:
+    def split(self: C, sizes: list[int]) -> Iterator[C]:
         """Consecutive pieces of the given numbers of rows, as views."""
         columns = [getattr(self, f.name).split(sizes) for f in dataclasses.fields(self)]
         for pieces in zip(*columns, strict=True):
             yield type(self)(*pieces)
 
-    def gather(self, order: torch.Tensor, out: Self) -> Self:
+    def gather(self: C, order: torch.Tensor, out: C) -> C:
         """Copy rows into `out` in the given order and return it."""
         for f in dataclasses.fields(self):
             torch.index_select(getattr(self, f.name), 0, order, out=getattr(out, f.name))
         return out
 
-    def empty_like(self) -> Self:
+    def empty_like(self: C) -> C:
         """Storage of the same shape."""
         return type(self)(*(torch.empty_like(getattr(self, f.name)) for f in dataclasses.fields(self)))
 
