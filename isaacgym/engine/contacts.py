@@ -9,7 +9,7 @@ import torch
 from isaacgym._enums import CC_ALL_SUBSTEPS, CC_NEVER
 from isaacgym.engine.runtime import ContactBinding, Runtime
 from isaacgym.engine.scene import Scene
-from isaacgym.engine.usd import ENVS_PATH
+from isaacgym.engine.usd_basics import ENVS_PATH
 
 _PATH = re.compile(rf"{ENVS_PATH}/e(\d+)/[krs]\d+_(\d+)/b(\d+)")
 

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from isaacgym.engine.joint_frames import dof_prim_names
 from isaacgym.engine.runtime import Binding, Runtime
 from isaacgym.engine.scene import Actor, Scene
-from isaacgym.engine.usd import ENVS_PATH, dof_prim_names
+from isaacgym.engine.usd_basics import ENVS_PATH
 
 ARTICULATION, RIGID, STATIC = "k", "r", "s"
 _PATH = re.compile(rf"{ENVS_PATH}/e(\d+)/([krs])(\d+)_(\d+)")

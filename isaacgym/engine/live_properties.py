@@ -18,7 +18,7 @@ from isaacgym.engine import tendons
 from isaacgym.engine.asset import FLT_MAX
 from isaacgym.engine.groups import ARTICULATION, STATIC, Group
 from isaacgym.engine.scene import Actor
-from isaacgym.engine.usd import effort_limit, principal_axes, velocity_limit
+from isaacgym.engine.usd_basics import effort_limit, principal_axes, velocity_limit
 
 _logger = logging.getLogger(__name__)
 

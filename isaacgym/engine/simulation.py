@@ -28,7 +28,8 @@ from isaacgym.engine.runtime import Runtime
 from isaacgym.engine.scene import Actor, Env, Scene
 from isaacgym.engine.sensors import ForceSensors
 from isaacgym.engine.state import State
-from isaacgym.engine.usd import ENVS_PATH, SCENE_PATH, Prototype, StagePlan, StageWriter, env_path, split_gravity
+from isaacgym.engine.usd import Prototype, StagePlan, StageWriter
+from isaacgym.engine.usd_basics import ENVS_PATH, SCENE_PATH, env_path, split_gravity
 
 _logger = logging.getLogger(__name__)
 
