@@ -10,6 +10,7 @@ from torch import nn
 from ppo import distributions
 from ppo.central_value import CentralCritic
 from ppo.config import ConfigError, TrainConfig
+from ppo.distributed import World
 from ppo.env import Observation, VectorEnv
 from ppo.networks import ActorCritic, PolicyOutput
 from ppo.normalize import RunningNormalizer
@@ -83,14 +84,16 @@ class Agent(nn.Module):
         own = self.network.hidden_size
         return hidden[..., :own], hidden[..., own:]
 
-    def normalize_targets(self, values: torch.Tensor, returns: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def normalize_targets(
+        self, values: torch.Tensor, returns: torch.Tensor, world: World
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """Merge, then normalise the old values; then the same for the returns (rl_games' order)."""
         if self.value_normalizer is None:
             return values, returns
         normalized = []
         for target in (values, returns):
             column = target.reshape(-1, 1)
-            self.value_normalizer.update(column)
+            self.value_normalizer.update(column, world)
             normalized.append(self.value_normalizer.normalize(column).reshape(target.shape))
         return normalized[0], normalized[1]
 

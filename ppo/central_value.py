@@ -7,6 +7,7 @@ from torch import nn
 
 from ppo import losses
 from ppo.config import CentralValueConfig
+from ppo.distributed import World
 from ppo.networks import Features, initialize_layers
 from ppo.normalize import RunningNormalizer
 from ppo.optimizer import GuardedAdam
@@ -40,11 +41,12 @@ class CentralCritic(nn.Module):
 class CentralValueUpdate:
     """Fits the central critic to the returns, before the actor learns; minibatches are never shuffled."""
 
-    def __init__(self, critic: CentralCritic, config: CentralValueConfig, minibatch_size: int) -> None:
+    def __init__(self, critic: CentralCritic, config: CentralValueConfig, minibatch_size: int, world: World) -> None:
         """Create the optimiser; `minibatch_size` counts rows of the batch (samples or sequences)."""
         self.critic = critic
         self.config = config
         self.minibatch_size = minibatch_size
+        self.world = world
         self.optimizer = GuardedAdam(
             critic.parameters(),
             config.learning_rate,
@@ -63,13 +65,15 @@ class CentralValueUpdate:
                 normalizer.normalize(batch.states, out=batch.states)
             for minibatch in batch.split(sizes):
                 if mini_epoch == 0 and normalizer is not None:
-                    normalizer.update(minibatch.states)
+                    normalizer.update(minibatch.states, self.world)
                     minibatch.states = normalizer.normalize(minibatch.states)
                 loss = self._loss(minibatch)
                 self.optimizer.zero_grad()
                 self.optimizer.backward(loss)
+                loss = loss.detach().clone()
+                self.world.average_([*self.optimizer.gradients(), loss])
                 norms.append(self.optimizer.step(loss))
-                visits.append(loss.detach())
+                visits.append(loss)
         return {
             "central_value_loss": torch.stack(visits).nanmean(),
             "central_skipped_updates": torch.stack(norms).isnan().sum(),

@@ -10,6 +10,7 @@ import torch
 from ppo.agent import Agent
 from ppo.config import TrainConfig
 from ppo.diagnostics import EpisodeTracker, MeanTracker, Stopwatch
+from ppo.distributed import World
 from ppo.env import Observation, VectorEnv
 from ppo.rollout import RolloutBuffer, bootstrap_time_outs
 
@@ -19,7 +20,7 @@ _log = logging.getLogger(__name__)
 class Collector:
     """Owns the rollout buffer, the observation to act on next and the statistics of episodes."""
 
-    def __init__(self, env: VectorEnv, agent: Agent, config: TrainConfig, device: torch.device) -> None:
+    def __init__(self, env: VectorEnv, agent: Agent, config: TrainConfig, device: torch.device, world: World) -> None:
         """Allocate storage for one rollout."""
         self.env = env
         self.agent = agent
@@ -35,7 +36,8 @@ class Collector:
             hidden_size=agent.hidden_size,
             seq_length=config.seq_length if agent.hidden_size else 1,
         )
-        self.episodes = EpisodeTracker(env.num_envs, config.horizon_length, config.games_to_track, device)
+        window = -(-config.games_to_track // world.size)
+        self.episodes = EpisodeTracker(env.num_envs, config.horizon_length, window, device)
         self.infos = MeanTracker()
         self.step_watch, self.rollout_watch = Stopwatch(device), Stopwatch(device)
         low, high = (torch.as_tensor(bound, device=device) for bound in (env.action_space.low, env.action_space.high))

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from ppo.distributed import World
+
 
 class EpisodeTracker:
     """Raw return and length of the last finished episodes.
@@ -34,14 +36,15 @@ class EpisodeTracker:
         self._done[t] = dones
         self.running *= ~self._done[t]
 
-    def summary(self) -> dict[str, float]:
-        """Means over the window after a full horizon; NaN while no episode has finished. Synchronises."""
+    def summary(self, world: World) -> dict[str, float]:
+        """Means over the windows of all processes after a full horizon; NaN without episodes. Synchronises."""
         ended = self._steps.transpose(1, 2)[self._done]
         self.finished = torch.cat((self.finished, ended))[-self.window :]
-        if not len(self.finished):
-            return {"reward_mean": float("nan"), "episode_length_mean": float("nan"), "episodes": 0.0}
-        returns, lengths = self.finished.mean(0).tolist()
-        return {"reward_mean": returns, "episode_length_mean": lengths, "episodes": float(len(ended))}
+        local = [*self.finished.sum(0).tolist(), len(self.finished), len(ended)]
+        returns, lengths, count, episodes = world.sum(local)
+        if count == 0:
+            return {"reward_mean": float("nan"), "episode_length_mean": float("nan"), "episodes": episodes}
+        return {"reward_mean": returns / count, "episode_length_mean": lengths / count, "episodes": episodes}
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """Episodes in flight and the window."""

@@ -2,11 +2,50 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from typing import NamedTuple
+
 import torch
 from torch import nn
 
+from ppo.distributed import World
+
 _EPS = 1e-5
 _CLIP = 5.0
+
+
+class Moments(NamedTuple):
+    """Mean and biased variance (size,) of a number of samples, in float64."""
+
+    mean: torch.Tensor
+    var: torch.Tensor
+    samples: torch.Tensor
+
+
+def moments(samples: torch.Tensor, world: World) -> Moments:
+    """Moments of (n, size) samples over all processes; if they are not finite the number is 0."""
+    mean = samples.mean(0)
+    var = (samples - mean).square_().mean(0)  # several times faster than torch.var on tall CPU matrices
+    finite = torch.isfinite(mean).all() & torch.isfinite(var).all()
+    count = (samples.shape[0] * finite).double().view(1)
+    local = torch.cat((mean.nan_to_num().double(), var.nan_to_num().double(), count))
+    size = mean.shape[0]
+    return reduce(merge, (Moments(part[:size], part[size:-1], part[-1]) for part in world.gather(local)))
+
+
+def merge(a: Moments, b: Moments) -> Moments:
+    """Moments of two populations together."""
+    delta = b.mean - a.mean
+    total = (a.samples + b.samples).clamp_min(1.0)
+    sum_squares = a.var * a.samples + b.var * b.samples + delta.square() * (a.samples * b.samples / total)
+    return Moments(a.mean + delta * (b.samples / total), sum_squares / total, a.samples + b.samples)
+
+
+def standardize(x: torch.Tensor, world: World) -> torch.Tensor:
+    """Shift and scale x to mean 0 and (unbiased) standard deviation 1 over all elements and processes."""
+    mean, var, samples = moments(x.reshape(-1, 1), world)
+    std = torch.sqrt(var * samples / (samples - 1.0).clamp_min(1.0))
+    return (x - mean.float()) / (std.float() + 1e-8)
 
 
 class RunningNormalizer(nn.Module):
@@ -28,22 +67,13 @@ class RunningNormalizer(nn.Module):
         self.register_buffer("count", torch.ones((), dtype=torch.float64))
 
     @torch.no_grad()
-    def update(self, batch: torch.Tensor) -> None:
-        """Merge the statistics of `batch` (..., size); one with a non-finite value changes nothing."""
-        batch = batch.reshape(-1, self.mean.shape[0])
-        mean = batch.mean(0)
-        var = (batch - mean).square_().mean(0)  # several times faster than torch.var on tall CPU matrices
-        finite = torch.isfinite(mean).all() & torch.isfinite(var).all()
-        self.merge(mean.nan_to_num().double(), var.nan_to_num().double(), batch.shape[0] * finite)
-
-    def merge(self, mean: torch.Tensor, var: torch.Tensor, count: int | torch.Tensor) -> None:
-        """Merge another population's mean (size,), biased variance (size,) and sample count."""
-        delta = mean - self.mean
-        total = self.count + count
-        sum_squares = self.var * self.count + var * count + delta.square() * (self.count * count / total)
-        self.mean.add_(delta * (count / total))
-        self.var.copy_(sum_squares / total)
-        self.count.copy_(total)
+    def update(self, batch: torch.Tensor, world: World) -> None:
+        """Merge the statistics of `batch` (..., size) of every process; one with a non-finite value counts nothing."""
+        new = moments(batch.reshape(-1, self.mean.shape[0]), world)
+        mean, var, count = merge(Moments(self.mean, self.var, self.count), new)
+        self.mean.copy_(mean)
+        self.var.copy_(var)
+        self.count.copy_(count)
 
     def normalize(self, x: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
         """Return (x - mean) / sqrt(var + 1e-5) clamped to +-5, shape (..., size); `out` may be `x` itself."""

@@ -45,9 +45,13 @@ class GuardedAdam:
         """Add the gradients of a loss."""
         (loss if self._scale is None else loss * self._scale).backward()
 
+    def gradients(self) -> list[torch.Tensor]:
+        """The accumulated gradients, the same tensors that `step` uses."""
+        return [p.grad for p in self.parameters if p.grad is not None]
+
     def step(self, loss: torch.Tensor) -> torch.Tensor:
         """Apply the gradients of `loss`, clipped; returns their norm before clipping, NaN if the step was skipped."""
-        gradients = [p.grad for p in self.parameters if p.grad is not None]
+        gradients = self.gradients()
         if self._scale is not None:
             torch._foreach_mul_(gradients, 1.0 / self._scale)
         norm = get_total_norm(gradients)

@@ -20,8 +20,10 @@ from ppo.checkpoint import CheckpointError
 from ppo.collector import Collector
 from ppo.config import CentralValueConfig, ConfigError, TrainConfig, minibatch_samples
 from ppo.diagnostics import RateWatch
+from ppo.distributed import World
 from ppo.env import VectorEnv
 from ppo.loggers import Logger, LoggerGroup
+from ppo.normalize import standardize
 from ppo.play import play
 from ppo.rollout import minibatch_sizes
 from ppo.update import PolicyUpdate
@@ -55,6 +57,7 @@ class Trainer:
         loggers: Sequence[Logger] = (),
         seed: int = 0,
         full_config: Mapping[str, Any] | None = None,
+        world: World | None = None,
     ) -> None:
         """Build agent, optimiser and storage.
 
@@ -64,14 +67,16 @@ class Trainer:
             device: torch device of the learner.
             run_dir: checkpoints go to `run_dir/nn`; None writes nothing.
             loggers: sinks of the metrics.
-            seed: seeds torch, for the initial weights and the sampled actions.
+            seed: seeds torch, for the initial weights and the sampled actions; another one in every process.
             full_config: plain-typed configuration of the run, stored in every checkpoint.
+            world: the processes that learn together, with as many environments each; only the first writes.
         """
         if torch.device(env.device) != torch.device(device):
             raise ConfigError(f"the environment is on {env.device}, the learner on {device}")
         self.env = env
         self.config = config
         self.device = torch.device(device)
+        self.world = world or World()
         self.run_dir = run_dir
         self.run_id = secrets.token_hex(4)
         self.full_config = dict(full_config or {})
@@ -83,18 +88,29 @@ class Trainer:
 
         torch.manual_seed(seed)
         self.agent = Agent(env, config, self.device)
-        self.collector = Collector(env, self.agent, config, self.device)
-        self.update = PolicyUpdate(self.agent, config, self._minibatch_rows(config), self.device)
+        self.world.broadcast_(list(self.agent.state_dict().values()))
+        self.collector = Collector(env, self.agent, config, self.device, self.world)
+        self.update = PolicyUpdate(self.agent, config, self._minibatch_rows(config), self.device, self.world)
         self.central_update: CentralValueUpdate | None = None
         central = config.central_value_config
         if self.agent.central is not None and central is not None:
-            self.central_update = CentralValueUpdate(self.agent.central, central, self._minibatch_rows(central))
+            rows = self._minibatch_rows(central)
+            self.central_update = CentralValueUpdate(self.agent.central, central, rows, self.world)
         adaptive = config.lr_schedule == "adaptive"
         self._rate_watch = RateWatch(config.min_lr, config.max_lr) if adaptive else None
-        self._loggers = LoggerGroup(loggers)
-        self._frames_an_iteration = env.num_envs * config.horizon_length
+        self._loggers = LoggerGroup(loggers if self.world.rank == 0 else ())
+        self._batch = env.num_envs * config.horizon_length
+        self._frames_an_iteration = self._total_frames()
+        self._saving = run_dir is not None
         self._stop_request: str | None = None
         self._saved_epoch = -1
+
+    def _total_frames(self) -> int:
+        """Environment steps an iteration over all processes, which must have the same number each."""
+        total = int(self.world.sum([self._batch])[0])
+        if total != self._batch * self.world.size:
+            raise ConfigError("num_envs and horizon_length must be the same in every process")
+        return total
 
     def _minibatch_rows(self, config: TrainConfig | CentralValueConfig) -> int:
         """Rows of a minibatch: samples, or sequences of a recurrent network."""
@@ -105,6 +121,7 @@ class Trainer:
 
     def train(self) -> TrainResult:
         """Train until a limit is reached or a stop is requested; saves `last.pth` at the end."""
+        self._saving = self.world.sum([float(self.run_dir is not None)])[0] > 0
         try:
             while (reason := self._stop_reason()) is None:
                 start = time.perf_counter()
@@ -125,6 +142,12 @@ class Trainer:
         self._stop_request = reason
 
     def _stop_reason(self) -> str | None:
+        """Why to stop now, the same moment in all processes; None to go on."""
+        reason = self._own_stop_reason()
+        stopping = self.world.sum([float(reason is not None)])[0] > 0
+        return reason or ("stop of another process" if stopping else None)
+
+    def _own_stop_reason(self) -> str | None:
         config = self.config
         if self._stop_request is not None:
             return self._stop_request
@@ -156,10 +179,10 @@ class Trainer:
         buffer, agent = self.collector.buffer, self.agent
         with torch.no_grad():
             returns = buffer.advantages + buffer.values
-            values, returns = agent.normalize_targets(buffer.values, returns)
+            values, returns = agent.normalize_targets(buffer.values, returns, self.world)
             advantages = buffer.advantages
             if self.config.normalize_advantage:
-                advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+                advantages = standardize(advantages, self.world)
         statistics = {}
         if self.central_update is not None:
             hidden_size = self.central_update.critic.hidden_size
@@ -171,7 +194,7 @@ class Trainer:
 
     def _report(self, statistics: dict[str, torch.Tensor], start: float) -> None:
         """Read the iteration's tensors (the one synchronisation) and send the metrics to the loggers."""
-        episodes = self.collector.episodes.summary()
+        episodes = self.collector.episodes.summary(self.world)
         values = torch.stack([v.float() for v in statistics.values()]).tolist()
         step_seconds, rollout_seconds = self.collector.step_watch.pop(), self.collector.rollout_watch.pop()
         seconds = time.perf_counter() - start
@@ -200,38 +223,39 @@ class Trainer:
 
     def _save_when_due(self) -> None:
         """Best and periodic checkpoints; the best one holds no environment state, so it is no boundary."""
-        if self.run_dir is None:
+        if not self._saving:
             return
-        config, folder = self.config, self.run_dir / "nn"
+        config = self.config
         improved = self.reward_mean > self.best_reward and self.epoch >= config.save_best_after
         if improved:
             self.best_reward = self.reward_mean
-            self.save(folder / "best.pth", with_env=False)
+            self.save("best.pth", with_env=False)
         if config.save_frequency > 0 and self.epoch % config.save_frequency == 0:
-            self._save_last(folder / f"ep_{self.epoch}.pth")
-            if config.keep_last is not None:
-                checkpoint.remove_old(folder, config.keep_last)
+            self._save_last(f"ep_{self.epoch}.pth")
+            if config.keep_last is not None and self.run_dir is not None:
+                checkpoint.remove_old(self.run_dir / "nn", config.keep_last)
 
-    def _save_last(self, *others: Path) -> None:
+    def _save_last(self, *others: str) -> None:
         """Write `last.pth` (and the same under other names) unless this iteration's is there already."""
-        if self.run_dir is not None and self._saved_epoch != self.epoch:
-            self.save(*others, self.run_dir / "nn" / "last.pth")
+        if self._saving and self._saved_epoch != self.epoch:
+            self.save(*others, "last.pth")
             self._saved_epoch = self.epoch
 
-    def save(self, *paths: Path, with_env: bool = True) -> bool:
-        """Write a checkpoint to the paths; returns whether all were written.
+    def save(self, *names: str | Path, with_env: bool = True) -> bool:
+        """Write a checkpoint to files in `run_dir/nn`, or to absolute paths; returns whether all were written.
 
         With the environment's state a checkpoint is a boundary: the state is written back into the running
         environment too, so that this run and one resumed from the file go on alike. A model with a non-finite
-        value is never written, and a failing disk is reported, not raised.
+        value is never written, and a failing disk is reported, not raised. Every process must call this, since each
+        contributes its environments' state; the first one writes.
         """
         if not checkpoint.all_finite(self.agent.state_dict()):
             _log.error("checkpoint not written: the model holds non-finite values; the last good one stays")
             return False
         try:
             content = self._content(with_env)
-            for path in paths:
-                checkpoint.write(path, content)
+            for name in names if self.world.rank == 0 else ():
+                checkpoint.write((self.run_dir or Path()) / "nn" / name, content)
         except CheckpointError as error:
             _log.error("%s", error)
             return False
@@ -242,7 +266,11 @@ class Trainer:
         if with_env:
             env_state = self.env.get_state()
             self.env.set_state(env_state)
+        own = {"env_state": env_state, "collector": self.collector.state_dict(), "rng": _rng_state()}
+        processes = self.world.gather_objects(own)
         return {
+            **own,
+            "other_processes": processes[1:],
             "epoch": self.epoch,
             "frame": self.frame,
             "wall_time_s": self.wall_time,
@@ -252,9 +280,6 @@ class Trainer:
             "optimizer": self.update.optimizer.state_dict(),
             "central_optimizer": self.central_update.optimizer.state_dict() if self.central_update else None,
             "lr": float(self.update.optimizer.rate),
-            "collector": self.collector.state_dict(),
-            "rng": _rng_state(),
-            "env_state": env_state,
             "env_signature": self.env.signature(),
             "config": self.full_config,
             "run_id": self.run_id,
@@ -282,8 +307,13 @@ class Trainer:
         self.update.optimizer.load_state_dict(content["optimizer"])
         if self.central_update is not None:
             self.central_update.optimizer.load_state_dict(content["central_optimizer"])
-        self.collector.load_state_dict(content["collector"], content["env_state"])
-        _set_rng_state(content["rng"])
+        processes = [content, *content["other_processes"]]
+        if len(processes) == self.world.size:
+            own = processes[self.world.rank]
+            self.collector.load_state_dict(own["collector"], own["env_state"])
+            _set_rng_state(own["rng"])
+        else:
+            self.collector.load_state_dict(content["collector"], None)
 
     # ---- test mode
 
@@ -292,12 +322,13 @@ class Trainer:
         return play(self.agent, self.env, self.collector.to_env, num_episodes, deterministic)
 
     def describe(self) -> dict[str, Any]:
-        """What the settings came to, for printing at the start."""
+        """What the settings came to in each process, for printing at the start."""
         length = self.config.seq_length if self.config.network.rnn else 1
-        sizes = minibatch_sizes(self._frames_an_iteration // length, self.update.minibatch_size)
+        sizes = minibatch_sizes(self._batch // length, self.update.minibatch_size)
         return {
             "parameters": sum(p.numel() for p in self.agent.parameters()),
-            "batch": self._frames_an_iteration,
+            "processes": self.world.size,
+            "batch": self._batch,
             "minibatches": len(sizes),
             "minibatch_size": sizes[0] * length,
             "mini_epochs": self.config.mini_epochs,

@@ -7,6 +7,7 @@ import torch
 from ppo import distributions, losses, schedule
 from ppo.agent import Agent
 from ppo.config import TrainConfig
+from ppo.distributed import World
 from ppo.optimizer import GuardedAdam
 from ppo.rollout import Batch, minibatch_sizes
 
@@ -19,7 +20,9 @@ _LOSS, _KL = STATISTICS.index("loss"), STATISTICS.index("kl")
 class PolicyUpdate:
     """Owns the optimiser of the actor-critic. Every statistic stays on the device, so nothing synchronises."""
 
-    def __init__(self, agent: Agent, config: TrainConfig, minibatch_size: int, device: torch.device) -> None:
+    def __init__(
+        self, agent: Agent, config: TrainConfig, minibatch_size: int, device: torch.device, world: World
+    ) -> None:
         """Create the optimiser at the initial rate.
 
         Args:
@@ -27,11 +30,13 @@ class PolicyUpdate:
             config: the learner's settings.
             minibatch_size: rows of a minibatch (samples, or sequences of a recurrent network).
             device: where the batch lives.
+            world: the processes that learn together.
         """
         self.agent = agent
         self.config = config
         self.minibatch_size = minibatch_size
         self.device = device
+        self.world = world
         self.optimizer = GuardedAdam(
             agent.network.parameters(),
             config.learning_rate,
@@ -94,7 +99,7 @@ class PolicyUpdate:
         """First mini-epoch: merge the minibatch into the statistics, then normalise it (rl_games 2.0's moment)."""
         normalizer = self.agent.obs_normalizer
         if normalizer is not None:
-            normalizer.update(minibatch.observations)
+            normalizer.update(minibatch.observations, self.world)
             minibatch.observations = normalizer.normalize(minibatch.observations)
 
     def _normalize_observations(self, batch: Batch) -> None:
@@ -142,7 +147,8 @@ class PolicyUpdate:
         return kl
 
     def _step(self, statistics: torch.Tensor) -> torch.Tensor:
-        """Take the optimiser step; returns the gradient norm. A step not taken says nothing of the KL: NaN."""
+        """Average over the processes and step; returns the gradient norm. A skipped step has no KL: NaN."""
+        self.world.average_([*self.optimizer.gradients(), statistics])
         norm = self.optimizer.step(loss=statistics[_LOSS])
         statistics[_KL] = torch.where(norm.isnan(), torch.nan, statistics[_KL])
         return norm

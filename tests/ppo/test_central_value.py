@@ -8,6 +8,7 @@ import torch
 
 from ppo.central_value import CentralCritic, CentralValueUpdate
 from ppo.config import CentralValueConfig, ConfigError, NetworkConfig, TrainConfig
+from ppo.distributed import World
 from ppo.normalize import RunningNormalizer
 from ppo.rollout import CriticBatch
 from ppo.trainer import Trainer
@@ -80,10 +81,10 @@ def test_one_step_equals_adam_on_the_clipped_loss():
     other.load_state_dict(critic.state_dict())
     states, values, returns = torch.randn(32, 3) + 2.0, torch.randn(32), torch.randn(32)
     batch = CriticBatch(states, values, returns, torch.zeros(32, 0), torch.zeros(32))
-    statistics = CentralValueUpdate(critic, config, 32).run(batch)
+    statistics = CentralValueUpdate(critic, config, 32, World()).run(batch)
 
     normalizer = RunningNormalizer(3)
-    normalizer.update(states)
+    normalizer.update(states, World())
     predicted, _ = other(normalizer.normalize(states), torch.zeros(32, 0))
     clipped = values + (predicted - values).clamp(-0.2, 0.2)
     loss = torch.max((predicted - returns) ** 2, (clipped - returns) ** 2).mean()
@@ -103,7 +104,7 @@ def test_a_non_finite_return_is_skipped():
     batch = CriticBatch(
         torch.randn(32, 3), torch.zeros(32), torch.full((32,), math.nan), torch.zeros(32, 0), torch.zeros(32)
     )
-    assert CentralValueUpdate(critic, config, 32).run(batch)["central_skipped_updates"] == 1
+    assert CentralValueUpdate(critic, config, 32, World()).run(batch)["central_skipped_updates"] == 1
     assert all(torch.equal(a, b) for a, b in zip(before, critic.parameters(), strict=True))
 
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from ppo.agent import Agent
+from ppo.distributed import World
 from ppo.normalize import RunningNormalizer
 from tests.ppo.envs import Pendulum
 from tests.ppo.settings import make_config
@@ -13,7 +14,7 @@ from tests.ppo.settings import make_config
 
 def test_first_merge_weighs_the_prior_as_one_sample():
     normalizer = RunningNormalizer(1)
-    normalizer.update(torch.tensor([[2.0], [4.0], [6.0]]))
+    normalizer.update(torch.tensor([[2.0], [4.0], [6.0]]), World())
     # prior: one sample of mean 0, variance 1; batch: 3 of mean 4, variance 8/3
     assert normalizer.count.item() == 4.0
     assert normalizer.mean.item() == pytest.approx(3.0)
@@ -24,9 +25,9 @@ def test_merging_parts_equals_merging_the_whole():
     torch.manual_seed(0)
     data = torch.randn(1000, 3) * torch.tensor([1.0, 10.0, 0.1]) + 5.0
     whole, parts = RunningNormalizer(3), RunningNormalizer(3)
-    whole.update(data)
+    whole.update(data, World())
     for part in data.split([100, 350, 550]):
-        parts.update(part)
+        parts.update(part, World())
     torch.testing.assert_close(parts.mean, whole.mean, rtol=1e-6, atol=0)
     torch.testing.assert_close(parts.var, whole.var, rtol=1e-5, atol=0)
     assert parts.count.item() == 1001.0
@@ -46,7 +47,7 @@ def test_normalize_clamps_and_denormalize_inverts():
 
 def test_normalize_in_place():
     normalizer = RunningNormalizer(2)
-    normalizer.update(torch.randn(100, 2) * 3.0)
+    normalizer.update(torch.randn(100, 2) * 3.0, World())
     x = torch.randn(10, 2)
     expected = normalizer.normalize(x)
     assert normalizer.normalize(x, out=x) is x
@@ -64,9 +65,9 @@ def test_values_merge_before_returns_and_the_count_grows_by_two_batches():
     returns = torch.tensor([[10.0, 20.0], [30.0, 60.0]])
     expected, results = RunningNormalizer(1), []
     for target in (values, returns):
-        expected.update(target.reshape(-1, 1))
+        expected.update(target.reshape(-1, 1), World())
         results.append((target - expected.mean.float()) / torch.sqrt(expected.var.float() + 1e-5))
-    normalized_values, normalized_returns = agent.normalize_targets(values, returns)
+    normalized_values, normalized_returns = agent.normalize_targets(values, returns, World())
     torch.testing.assert_close(normalized_values, results[0])
     torch.testing.assert_close(normalized_returns, results[1])
     assert agent.value_normalizer.count.item() == 1.0 + 2 * 4

@@ -11,6 +11,7 @@ from torch.distributions import Normal, kl_divergence
 from ppo import distributions
 from ppo.agent import Action, Agent
 from ppo.config import TrainConfig
+from ppo.distributed import World
 from ppo.normalize import RunningNormalizer
 from ppo.rollout import Batch
 from ppo.update import STATISTICS, PolicyUpdate
@@ -26,7 +27,7 @@ SIZES = SimpleNamespace(observation_space=box(OBSERVATIONS, 1.0), action_space=b
 def make_update(minibatch_size: int = SAMPLES, **overrides) -> PolicyUpdate:
     torch.manual_seed(3)
     config = make_config((16, 16), **overrides)
-    return PolicyUpdate(Agent(SIZES, config, CPU), config, minibatch_size, CPU)
+    return PolicyUpdate(Agent(SIZES, config, CPU), config, minibatch_size, CPU, World())
 
 
 def make_batch(agent: Agent) -> Batch:
@@ -75,7 +76,7 @@ def test_one_step_equals_adam_on_the_written_out_objective():
     statistics = update.run(batch)
 
     normalizer = RunningNormalizer(OBSERVATIONS)
-    normalizer.update(batch.observations)
+    normalizer.update(batch.observations, World())
     loss = reference_loss(other, update.config, batch, normalizer.normalize(batch.observations))
     optimizer = torch.optim.Adam(other.parameters(), lr=3e-4, eps=1e-8)
     loss.backward()
@@ -122,7 +123,7 @@ def test_observation_statistics_move_minibatch_by_minibatch_in_the_first_mini_ep
     update.run(batch)
     expected = RunningNormalizer(OBSERVATIONS)
     for i, part in enumerate(raw.split(32)):
-        expected.update(part)
+        expected.update(part, World())
         torch.testing.assert_close(seen[i], expected.normalize(part))
     for mini_epoch in (1, 2):
         for i, part in enumerate(raw.split(32)):
@@ -282,7 +283,7 @@ def test_D5_kl_under_autocast_is_computed_in_float32():
 def test_state_dependent_sigma_starts_constant_and_learns():
     network = {"space": {"continuous": {"fixed_sigma": False}}, "mlp": {"units": [16]}}
     config = TrainConfig.from_params({"network": network, "config": {**CONFIG, "learning_rate": 1e-2}})
-    update = PolicyUpdate(Agent(SIZES, config, CPU), config, SAMPLES, CPU)
+    update = PolicyUpdate(Agent(SIZES, config, CPU), config, SAMPLES, CPU, World())
     batch = make_batch(update.agent)
     assert batch.log_stds.abs().max() == 0.0
     update.run(batch)
