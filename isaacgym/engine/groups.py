@@ -94,6 +94,8 @@ class Permutation:
         self.is_identity = self.order == list(range(len(self.order)))
         self._to_gym = torch.as_tensor(self.order, dtype=torch.int64, device=device)
         self._to_physx = torch.argsort(self._to_gym)
+        self.physx_order = np.argsort(np.array(self.order, dtype=np.int64))
+        """Gym column of every PhysX column, for host arrays."""
 
     def to_gym(self, values: torch.Tensor) -> torch.Tensor:
         """Reorder dimension 1 from PhysX's order to Gym's."""
@@ -125,11 +127,12 @@ class Group:
         self._stages: dict[str, torch.Tensor] = {}
         paths = self.binding("ROOT_POSE" if kind == ARTICULATION else "POSE").paths
         self.actors = [self._actor_of(path, scene) for path in paths]
-        self.actor_rows = np.array([actor.index for actor in self.actors])
-        self.roots = Blocks(self.actor_rows, 1, self.device)
+        actor_rows = np.array([actor.index for actor in self.actors])
+        self.roots = Blocks(actor_rows, 1, self.device)
+        self.actor_rows = torch.as_tensor(actor_rows, device=self.device)
         self.row_of_actor = torch.full((len(scene.actors),), -1, dtype=torch.int32, device=self.device)
         rows = torch.arange(len(self.actors), dtype=torch.int32, device=self.device)
-        self.row_of_actor[torch.as_tensor(self.actor_rows, device=self.device)] = rows
+        self.row_of_actor[self.actor_rows] = rows
         self.num_dofs, self.num_bodies = first.num_dofs, first.num_bodies
         self.bodies = Blocks(np.array([a.body_start for a in self.actors]), self.num_bodies, self.device)
         if self.num_dofs:
@@ -197,7 +200,7 @@ class Group:
         """Mark (uint8) the group's rows named by ``actor_indices``, without a synchronisation."""
         chosen = torch.zeros(len(self.row_of_actor), dtype=torch.uint8, device=self.device)
         chosen.index_fill_(0, actor_indices.long(), 1)
-        return chosen.index_select(0, torch.as_tensor(self.actor_rows, device=self.device))
+        return chosen.index_select(0, self.actor_rows)
 
     def write(self, quantity: str, values: torch.Tensor, actor_indices: torch.Tensor | None) -> None:
         """Write ``values`` (full size, PhysX's order): all rows, or those of the given actors."""

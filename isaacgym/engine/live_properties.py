@@ -166,11 +166,11 @@ class LiveProperties:
         """Write ``array`` (k, columns, ...) into the given rows of a binding."""
         where = torch.as_tensor(list(rows), dtype=torch.int32)
         stage = group.read(quantity)
-        values = torch.as_tensor(np.array(array, np.float32, order="C", ndmin=1).copy(), dtype=stage.dtype)
         if quantity.startswith("DOF_"):
-            values = group.dof_order.to_physx(values)
+            array = array[:, group.dof_order.physx_order]
         elif quantity.startswith("BODY_"):
-            values = group.body_order.to_physx(values)
+            array = array[:, group.body_order.physx_order]
+        values = torch.as_tensor(np.array(array, np.float32, order="C", ndmin=1).copy(), dtype=stage.dtype)
         if group.kind != ARTICULATION and not quantity.startswith(("SHAPE", "CONTACT", "REST")):
             values = values.squeeze(1)
         target = stage[where.long()]

@@ -98,7 +98,8 @@ class State:
         """(D,) generalised force at each DOF in the last step, zero where the actor's sensors are off."""
         if self._dof_force is None:
             self._dof_force = torch.zeros(self.scene.num_dofs, device=self.device)
-            enabled = np.concatenate([np.full(a.num_dofs, a.dof_force_sensors) for a in self.scene.actors])
+            flags = [np.full(a.num_dofs, a.dof_force_sensors) for a in self.scene.actors]
+            enabled = np.concatenate([np.zeros(0), *flags])
             self._dof_force_on = torch.as_tensor(enabled, dtype=torch.float32, device=self.device)
         return self._dof_force
 
