@@ -24,6 +24,7 @@ from ppo.config import ConfigError, TrainConfig
 from ppo.loggers import Logger, LoggerGroup
 from ppo.trainer import Trainer
 from tasks import registry
+from tasks.base.errors import TaskError
 from tasks.registry import UnknownTaskError
 
 INPUT_ERRORS = (
@@ -33,6 +34,7 @@ INPUT_ERRORS = (
     FileNotFoundError,
     NotImplementedError,
     RuntimeUnavailableError,
+    TaskError,
     UnknownTaskError,
 )
 """What building a run may raise because of its input; anything else is a fault of the program."""

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from tasks import legged, locomotion, rough_walking
+from tasks.base.errors import TaskError
 from tasks.quadruped import NUM_DOFS, Quadruped
 from tasks.terrain import BORDER, Terrain, demotion_speed, heights_at, next_levels, scan_points, turn_by_yaw
 
@@ -103,7 +104,7 @@ class AnymalTerrain(Quadruped):
         terrain_cfg = self.cfg["env"]["terrain"]
         kind = terrain_cfg["terrainType"]
         if kind not in ("plane", "trimesh"):
-            raise ValueError(f"env.terrain.terrainType is {kind!r}; allowed are plane, trimesh")
+            raise TaskError(f"env.terrain.terrainType is {kind!r}; allowed are plane, trimesh")
         self.on_terrain = kind == "trimesh"
         if self.on_terrain:
             self._add_terrain(terrain_cfg)

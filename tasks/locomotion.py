@@ -8,6 +8,7 @@ from isaacgym import gymapi  # isort: skip  (the original package wants to be im
 import torch
 from torch import Tensor
 
+from tasks.base.errors import TaskError
 from tasks.base.rotation import roll_yaw, rotation_matrix, to_body_frame
 
 TARGET = (1000.0, 0.0, 0.0)
@@ -116,14 +117,14 @@ def motor_efforts(gym: Any, asset: Any) -> list[float]:
     """Effort of the motor on each DOF of `asset` (N m per unit of action), matched by joint name.
 
     Raises:
-        ValueError: a DOF has no motor.
+        TaskError: a DOF has no motor.
     """
     properties = gym.get_asset_actuator_properties(asset)
     by_joint = {gym.get_asset_actuator_joint_name(asset, i): p.motor_effort for i, p in enumerate(properties)}
     names = gym.get_asset_dof_names(asset)
     missing = [name for name in names if name not in by_joint]
     if missing:
-        raise ValueError(f"the asset has no motor on: {', '.join(missing)}")
+        raise TaskError(f"the asset has no motor on: {', '.join(missing)}")
     return [float(by_joint[name]) for name in names]
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from tasks.base.config import asset_root
+from tasks.base.errors import TaskError
 from tasks.base.vec_task import VecTask
 
 NUM_DOFS = 12
@@ -58,7 +59,7 @@ class Quadruped(VecTask):
         """Load the asset and look up its joints and bodies.
 
         Raises:
-            ValueError: a joint has no default angle.
+            TaskError: a joint has no default angle.
         """
         urdf = self.cfg["env"]["urdfAsset"]
         asset = self.gym.load_asset(self.sim, asset_root(self.cfg), urdf["file"], self.asset_options())
@@ -70,7 +71,7 @@ class Quadruped(VecTask):
         angles = self.cfg["env"]["defaultJointAngles"]
         missing = [name for name in self._dof_names if name not in angles]
         if missing:
-            raise ValueError(f"env.defaultJointAngles has no {', '.join(missing)}")
+            raise TaskError(f"env.defaultJointAngles has no {', '.join(missing)}")
         self.default_dof_pos = torch.tensor(
             [float(angles[name]) for name in self._dof_names], device=self.pipeline_device
         )

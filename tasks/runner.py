@@ -11,6 +11,7 @@ from torch import Tensor
 
 from tasks import locomotion
 from tasks.base.config import asset_root
+from tasks.base.errors import TaskError
 from tasks.base.vec_task import VecTask
 
 
@@ -64,7 +65,7 @@ class Runner(VecTask):
         for name in self.sensor_bodies:
             body = self.gym.find_asset_rigid_body_index(asset, name)
             if body < 0:
-                raise ValueError(f"{file} has no body {name} for a force sensor")
+                raise TaskError(f"{file} has no body {name} for a force sensor")
             self.gym.create_asset_force_sensor(asset, body, gymapi.Transform())
         self._create_envs(asset)
 

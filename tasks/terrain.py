@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tasks.base.errors import TaskError
+
 HORIZONTAL_SCALE = 0.1
 """Metres a cell."""
 VERTICAL_SCALE = 0.005
@@ -32,13 +34,13 @@ class Terrain:
             seed: source of the random layout.
 
         Raises:
-            ValueError: tiles are not square.
+            TaskError: tiles are not square.
         """
         self.num_levels = int(cfg["numLevels"])
         self.num_types = int(cfg["numTerrains"])
         self.tile_length = float(cfg["mapLength"])
         if self.tile_length != float(cfg["mapWidth"]):
-            raise ValueError(f"terrain tiles must be square: mapLength {cfg['mapLength']}, mapWidth {cfg['mapWidth']}")
+            raise TaskError(f"terrain tiles must be square: mapLength {cfg['mapLength']}, mapWidth {cfg['mapWidth']}")
         self.slope_threshold = float(cfg["slopeTreshold"])
         self.proportions = np.cumsum([float(p) for p in cfg["terrainProportions"]])
         self.tile_cells = int(self.tile_length / HORIZONTAL_SCALE)

@@ -10,6 +10,7 @@ from isaacgym import gymapi  # isort: skip  (the original package wants to be im
 import numpy as np
 import torch
 
+from tasks.base.errors import TaskError
 from tasks.base.sampling import Noise, Randomization, parse
 
 if TYPE_CHECKING:
@@ -111,13 +112,13 @@ class Randomizer:
         """Read and check the description.
 
         Raises:
-            ValueError: it is incomplete or has unknown keys or values.
+            TaskError: it is incomplete or has unknown keys or values.
         """
         for key in params:
             if key not in ("frequency", "observations", "actions", "sim_params", "actor_params"):
-                raise ValueError(f"task.randomization_params.{key} is unknown")
+                raise TaskError(f"task.randomization_params.{key} is unknown")
         if "actor_params" not in params:
-            raise ValueError("task.randomization_params.actor_params is missing")
+            raise TaskError("task.randomization_params.actor_params is missing")
         self.task = task
         self.frequency = int(params.get("frequency", 1))
         self.rng = np.random.default_rng(np.random.randint(2**31))
@@ -140,7 +141,7 @@ class Randomizer:
     def _read_sim_params(self, params: Mapping[str, Any]) -> None:
         for key in params:
             if key not in ("gravity", "rest_offset"):
-                raise ValueError(f"task.randomization_params.sim_params.{key} cannot be randomised")
+                raise TaskError(f"task.randomization_params.sim_params.{key} cannot be randomised")
         self.sim_params = {k: parse(f"task.randomization_params.sim_params.{k}", v) for k, v in params.items()}
         self.original_gravity: np.ndarray | None = None
         self.present_sim: dict[str, list[float]] = {}
@@ -158,11 +159,11 @@ class Randomizer:
                 elif group == "scale":
                     self.scales[actor] = parse(where, fields)
                 elif group not in FIELDS:
-                    raise ValueError(f"{where} is unknown; allowed are color, scale, {', '.join(FIELDS)}")
+                    raise TaskError(f"{where} is unknown; allowed are color, scale, {', '.join(FIELDS)}")
                 else:
                     for field in fields:
                         if field not in FIELDS[group]:
-                            raise ValueError(f"{where}.{field} is unknown; allowed are {', '.join(FIELDS[group])}")
+                            raise TaskError(f"{where}.{field} is unknown; allowed are {', '.join(FIELDS[group])}")
                     parsed = {f: parse(f"{where}.{f}", d) for f, d in fields.items()}
                     self.groups.append(PropertyGroup(actor, group, parsed))
         self.actor_names = list(actors)
@@ -188,7 +189,7 @@ class Randomizer:
         self.handles = {name: [task.gym.find_actor_handle(env, name) for env in task.envs] for name in self.actor_names}
         for name, handles in self.handles.items():
             if min(handles) < 0:
-                raise ValueError(f"{_ACTORS}.{name}: there is no actor of this name")
+                raise TaskError(f"{_ACTORS}.{name}: there is no actor of this name")
         self._check_materials()
         for group in self.groups:
             group.read_originals(task, self.handles[group.actor])
@@ -205,7 +206,7 @@ class Randomizer:
             count_shapes = self.task.gym.get_actor_rigid_shape_count
             shapes += sum(count_shapes(e, a) for e, a in zip(self.task.envs, self.handles[group.actor]))
         if buckets > MAX_MATERIALS or (buckets == 0 and shapes > MAX_MATERIALS):
-            raise ValueError(
+            raise TaskError(
                 f"randomised friction and restitution need {buckets or shapes} materials, PhysX has {MAX_MATERIALS}: "
                 "set num_buckets of both so that their product is small"
             )

@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tasks.base.errors import TaskError
+
 _PROPERTY_DISTRIBUTIONS = ("uniform", "loguniform", "gaussian")
 _NOISE_DISTRIBUTIONS = ("uniform", "gaussian")
 _KEYS = {"range", "operation", "distribution", "schedule", "schedule_steps"}
@@ -79,14 +81,14 @@ def parse(where: str, description: Any, noise: bool = False) -> Randomization:
     """Check one description of the config, found at `where`.
 
     Raises:
-        ValueError: a key is unknown or missing, or a value is not allowed; the message names it.
+        TaskError: a key is unknown or missing, or a value is not allowed; the message names it.
     """
     if not isinstance(description, Mapping):
-        raise ValueError(f"{where} must have the keys range, operation and distribution")
+        raise TaskError(f"{where} must have the keys range, operation and distribution")
     allowed = _NOISE_KEYS if noise else _PROPERTY_KEYS
     for key in description:
         if key not in allowed:
-            raise ValueError(f"{where}.{key} is unknown; allowed are {', '.join(sorted(allowed))}")
+            raise TaskError(f"{where}.{key} is unknown; allowed are {', '.join(sorted(allowed))}")
     operation = _choice(where, description, "operation", ("additive", "scaling"))
     distribution = _choice(
         where, description, "distribution", _NOISE_DISTRIBUTIONS if noise else _PROPERTY_DISTRIBUTIONS
@@ -95,12 +97,12 @@ def parse(where: str, description: Any, noise: bool = False) -> Randomization:
     if schedule is not None:
         _choice(where, description, "schedule", ("linear", "constant"))
         if int(description.get("schedule_steps", 0)) < 1:
-            raise ValueError(f"{where}.schedule_steps must be at least 1")
+            raise TaskError(f"{where}.schedule_steps must be at least 1")
     bounds = _pair(where, description, "range")
     if distribution == "loguniform" and min(bounds) <= 0.0:
-        raise ValueError(f"{where}.range must be positive for loguniform")
+        raise TaskError(f"{where}.range must be positive for loguniform")
     if distribution == "gaussian" and bounds[1] < 0.0:
-        raise ValueError(f"{where}.range: the standard deviation is negative")
+        raise TaskError(f"{where}.range: the standard deviation is negative")
     return Randomization(
         bounds=bounds,
         operation=operation,
@@ -116,7 +118,7 @@ def parse(where: str, description: Any, noise: bool = False) -> Randomization:
 def _choice(where: str, description: Mapping[str, Any], key: str, allowed: tuple[str, ...]) -> str:
     value = description.get(key)
     if value not in allowed:
-        raise ValueError(f"{where}.{key} is {value!r}; allowed are {', '.join(allowed)}")
+        raise TaskError(f"{where}.{key} is {value!r}; allowed are {', '.join(allowed)}")
     return str(value)
 
 
@@ -125,7 +127,7 @@ def _pair(where: str, description: Mapping[str, Any], key: str) -> tuple[float, 
     try:
         low, high = (float(v) for v in value)  # type: ignore[union-attr]
     except (TypeError, ValueError):
-        raise ValueError(f"{where}.{key} is {value!r}; two numbers are needed") from None
+        raise TaskError(f"{where}.{key} is {value!r}; two numbers are needed") from None
     return low, high
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 from isaacgym import gymapi  # isort: skip  (the original package wants to be imported before torch)
@@ -11,9 +10,9 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from tasks.base import snapshot
-from tasks.base.config import ENGINES, parse_device, parse_quirks, parse_sim_params
+from tasks.base import config, snapshot
 from tasks.base.episodes import EpisodeStats
+from tasks.base.errors import TaskError
 from tasks.base.randomize import Randomizer
 from tasks.base.viewer import Viewer, open_viewer
 
@@ -77,23 +76,23 @@ class VecTask:
             force_render: draw every simulated step when there is a window.
 
         Raises:
-            ValueError: a config value is out of its range.
+            TaskError: a config value is out of its range.
             RuntimeError: the simulation could not be created.
         """
         if virtual_screen_capture:
             raise NotImplementedError("virtual_screen_capture is not supported: there is no virtual display")
         self.cfg = cfg
-        self.quirks = parse_quirks(cfg.get("reference_quirks", False))
+        self.quirks = config.parse_quirks(cfg.get("reference_quirks", False))
         self.rl_device = rl_device
         self.headless = headless
         self.force_render = force_render
-        self._select_devices(sim_device, graphics_device_id)
-        self._read_sizes(cfg["env"])
-        self._create_spaces()
-        self.sim_params = parse_sim_params(cfg["sim"])
-        if cfg["physics_engine"] not in ENGINES:
-            raise ValueError(f"physics_engine is {cfg['physics_engine']!r}; allowed are {', '.join(ENGINES)}")
-        self.physics_engine = ENGINES[cfg["physics_engine"]]
+        devices = config.select_devices(sim_device, cfg["sim"], keep_use_gpu="Q8" in self.quirks)
+        self.device_type, self.device_id, self.pipeline_device = devices
+        cameras = cfg["env"].get("enableCameraSensors", False)
+        self.graphics_device_id = -1 if headless and not cameras else graphics_device_id
+        self._take_sizes(config.read_sizes(cfg["env"]))
+        self.sim_params = config.parse_sim_params(cfg["sim"])
+        self.physics_engine = config.parse_engine(cfg["physics_engine"])
         self.dt = self.sim_params.dt
         self._prepare_randomization(cfg.get("task", {}))
         self.control_steps = 0
@@ -106,37 +105,14 @@ class VecTask:
         self.allocate_buffers()
         self.obs_dict: dict[str, Tensor] = {}
 
-    def _select_devices(self, sim_device: str, graphics_device_id: int) -> None:
-        self.device_type, self.device_id = parse_device(sim_device)
-        on_gpu = self.device_type.lower() in ("cuda", "gpu")
-        sim_cfg = self.cfg["sim"]
-        if sim_cfg["use_gpu_pipeline"] and not on_gpu:
-            print(f"sim_device {sim_device} has no GPU pipeline: using the CPU pipeline")
-            sim_cfg["use_gpu_pipeline"] = False
-        if "Q8" not in self.quirks:
-            sim_cfg.setdefault("physx", {})["use_gpu"] = on_gpu
-        self.pipeline_device = f"cuda:{self.device_id}" if sim_cfg["use_gpu_pipeline"] else "cpu"
-        cameras = self.cfg["env"].get("enableCameraSensors", False)
-        self.graphics_device_id = -1 if self.headless and not cameras else graphics_device_id
-
-    def _read_sizes(self, env_cfg: dict[str, Any]) -> None:
-        self.num_environments = int(env_cfg["numEnvs"])
-        if self.num_environments < 1:
-            raise ValueError(f"env.numEnvs is {env_cfg['numEnvs']}; at least 1 is needed")
-        self.num_agents = int(env_cfg.get("numAgents", 1))
-        self.num_observations = int(env_cfg.get("numObservations", 0))
-        self.num_states = int(env_cfg.get("numStates", 0))
-        self.num_actions = int(env_cfg["numActions"])
-        self.control_freq_inv = int(env_cfg.get("controlFrequencyInv", 1))
-        if self.control_freq_inv < 1:
-            raise ValueError(f"env.controlFrequencyInv is {self.control_freq_inv}; at least 1 is needed")
-        self.clip_obs = float(env_cfg.get("clipObservations", math.inf))
-        self.clip_actions = float(env_cfg.get("clipActions", math.inf))
-        self.render_fps = float(env_cfg.get("renderFPS", -1))
-
-    def _create_spaces(self) -> None:
+    def _take_sizes(self, sizes: config.Sizes) -> None:
         def unbounded(size: int) -> spaces.Box:
             return spaces.Box(-np.inf, np.inf, (size,), np.float32)
+
+        self.num_environments, self.num_agents = sizes.num_envs, sizes.num_agents
+        self.num_observations, self.num_states, self.num_actions = sizes[2:5]
+        self.control_freq_inv, self.render_fps = sizes.control_freq_inv, sizes.render_fps
+        self.clip_obs, self.clip_actions = sizes.clip_obs, sizes.clip_actions
 
         self.observation_space = unbounded(self.num_observations)
         self.state_space = unbounded(self.num_states) if self.num_states else None
@@ -146,7 +122,7 @@ class VecTask:
         self.randomizer: Randomizer | None = None
         if task_cfg.get("randomize", False):
             if not task_cfg.get("randomization_params"):
-                raise ValueError("task.randomize is True, but task.randomization_params says nothing")
+                raise TaskError("task.randomize is True, but task.randomization_params says nothing")
             self.randomizer = Randomizer(self, task_cfg["randomization_params"])
 
     def create_sim(self) -> None:

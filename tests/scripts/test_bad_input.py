@@ -168,6 +168,29 @@ def test_an_actor_with_a_zero_mass_link_is_refused(
     assert [path.name for path in tmp_path.iterdir()] == ["light.urdf"]
 
 
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("task.reference_quirks=[Q3]", "reference_quirks: 'Q3' cannot be chosen; did you mean Q30?"),
+        ("task.sim.up_axis=x", "sim.up_axis is 'x'; allowed are 'z' and 'y'"),
+        ("task.env.controlFrequencyInv=0", "env.controlFrequencyInv is 0; at least 1 is needed"),
+        ("+task.sim.physx.solver=1", "sim.physx.solver is not a PhysX parameter"),
+        ("task.task.randomization_params.actions.distribution=normal", "allowed are uniform, gaussian"),
+        ("~task.task.randomization_params.actor_params", "task.randomization_params.actor_params is missing"),
+    ],
+)
+def test_a_setting_that_the_task_cannot_use_is_one_line(
+    override: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert train.main(["task=Ant", "num_envs=2", "task.task.randomize=True", override]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_folder_given_as_checkpoint_names_the_file_inside(
     run_train: Callable[..., int], run_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
