@@ -1,6 +1,7 @@
 """Plays a checkpoint: `python scripts/play.py checkpoint=runs/.../nn/best.pth num_episodes=100`.
 
 The task and its settings come from the checkpoint; overrides on the command line change them.
+`python scripts/play.py task=AnymalTerrain terrain_preview=True` draws a task's terrain instead, without a simulation.
 """
 
 from __future__ import annotations
@@ -32,8 +33,19 @@ def _main(argv: list[str]) -> int:
         raise UsageError(line)
     if flags.multirun:
         raise UsageError("play.py plays one checkpoint: -m is not supported")
-    overrides, saved = _with_saved_task(flags.overrides)
+    preview, overrides = _take_switch("terrain_preview", flags.overrides)
+    if preview:
+        return preview_terrain(config.load(overrides, flags.config_dir))
+    overrides, saved = _with_saved_task(overrides)
     return play(config.load(overrides, flags.config_dir, saved))
+
+
+def _take_switch(name: str, overrides: Sequence[str]) -> tuple[bool, list[str]]:
+    """Return a switch of this program's own (off unless it is given) and the overrides without it."""
+    values = {word.partition("=")[2] for word in overrides if word.partition("=")[0] == name}
+    if not values <= {"True", "true", "False", "false"}:
+        raise UsageError(f"{name} must be True or False, got '{', '.join(sorted(values))}'")
+    return bool(values & {"True", "true"}), [word for word in overrides if word.partition("=")[0] != name]
 
 
 def _with_saved_task(overrides: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
@@ -77,6 +89,26 @@ def play(cfg: DictConfig) -> int:
         f"{result['episodes']:.0f} episodes: reward {result['reward_mean']:.2f} (standard deviation "
         f"{result['reward_std']:.2f}), length {result['episode_length_mean']:.1f}"
     )
+    return 0
+
+
+def preview_terrain(cfg: DictConfig) -> int:
+    """Write a picture of the terrain that training with this config gets, and say where; returns the exit code.
+
+    Raises:
+        UsageError: The task has no terrain.
+    """
+    from gymscale.scripts.seeding import seed_everything
+    from gymscale.scripts.session import input_errors_as_usage_errors
+    from tasks import terrain_preview
+
+    seed = seed_everything(int(cfg.seed), bool(cfg.torch_deterministic))
+    with input_errors_as_usage_errors():
+        picture = terrain_preview.preview(config.to_plain(cfg.task)["env"], int(cfg.num_envs))
+    path = Path("runs") / f"{cfg.task_name}_terrain_seed{seed}.png"
+    terrain_preview.write_png(path, picture)
+    size = f"{picture.shape[1]} x {picture.shape[0]} pixels of 0.1 m"
+    print(f"wrote {path} ({size}, x to the right; tile centres blue, env origins red)")
     return 0
 
 

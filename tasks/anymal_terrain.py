@@ -11,9 +11,19 @@ import torch
 from torch import Tensor
 
 from tasks import legged, locomotion, rough_walking
-from tasks.base.errors import TaskError
 from tasks.quadruped import NUM_DOFS, Quadruped
-from tasks.terrain import BORDER, Terrain, demotion_speed, heights_at, next_levels, scan_points, turn_by_yaw
+from tasks.terrain import (
+    BORDER,
+    Terrain,
+    check_kind,
+    demotion_speed,
+    draw_tiles,
+    draw_world_seed,
+    heights_at,
+    next_levels,
+    scan_points,
+    turn_by_yaw,
+)
 
 NUM_FRICTION_BUCKETS = 100
 PROMOTION_DISTANCE = 4.0
@@ -75,7 +85,7 @@ class AnymalTerrain(Quadruped):
             height=float(learn["heightMeasurementScale"]),
         )
         self.weights = {term: float(learn[key]) * self.step_dt for term, key in REWARD_KEYS.items()}
-        self.world_seed = int(np.random.randint(2**31))
+        self.world_seed = draw_world_seed()
         self.ready = False
         super().__init__(cfg, *args, **kwargs)
         self.episodes.divisor = self.max_episode_length_s
@@ -102,10 +112,7 @@ class AnymalTerrain(Quadruped):
     def create_scene(self) -> None:
         """Ground and one robot in each env; on terrain the envs share one frame, elsewhere they stand apart."""
         terrain_cfg = self.cfg["env"]["terrain"]
-        kind = terrain_cfg["terrainType"]
-        if kind not in ("plane", "trimesh"):
-            raise TaskError(f"env.terrain.terrainType is {kind!r}; allowed are plane, trimesh")
-        self.on_terrain = kind == "trimesh"
+        self.on_terrain = check_kind(terrain_cfg["terrainType"])
         if self.on_terrain:
             self._add_terrain(terrain_cfg)
         else:
@@ -128,11 +135,8 @@ class AnymalTerrain(Quadruped):
         self.tile_origins = torch.tensor(self.terrain.origins, dtype=torch.float32, device=self.pipeline_device)
 
     def _choose_origins(self, cfg: dict[str, Any]) -> None:
-        n, device = self.num_envs, self.pipeline_device
-        highest = int(cfg["maxInitMapLevel"]) if self.curriculum else int(cfg["numLevels"]) - 1
-        self.terrain_levels = torch.randint(0, highest + 1, (n,), device=device)
-        self.terrain_types = torch.randint(0, int(cfg["numTerrains"]), (n,), device=device)
-        self.env_origins = torch.zeros(n, 3, device=device)
+        self.terrain_levels, self.terrain_types = draw_tiles(cfg, self.num_envs, self.pipeline_device)
+        self.env_origins = torch.zeros(self.num_envs, 3, device=self.pipeline_device)
         if self.on_terrain:
             self.env_origins[:] = self.tile_origins[self.terrain_levels, self.terrain_types]
 

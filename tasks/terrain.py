@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import Any, Iterator, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
 from isaacgym import terrain_utils  # isort: skip  (the original package wants to be imported before torch)
 import numpy as np
@@ -116,6 +116,29 @@ class Terrain:
         return terrain_utils.convert_heightfield_to_trimesh(
             self.heights, HORIZONTAL_SCALE, VERTICAL_SCALE, self.slope_threshold
         )
+
+
+def check_kind(kind: str) -> bool:
+    """Whether `env.terrain.terrainType` asks for the grid of tiles.
+
+    Raises:
+        TaskError: it is neither that nor a plane.
+    """
+    if kind not in ("plane", "trimesh"):
+        raise TaskError(f"env.terrain.terrainType is {kind!r}; allowed are plane, trimesh")
+    return kind == "trimesh"
+
+
+def draw_world_seed() -> int:
+    """Seed of a terrain, from numpy's global generator."""
+    return int(np.random.randint(2**31))
+
+
+def draw_tiles(cfg: Mapping[str, Any], num_envs: int, device: str) -> tuple[Tensor, Tensor]:
+    """Draw the first level and the kind (num_envs,) int64 each of every env's tile."""
+    highest = int(cfg["maxInitMapLevel"]) if cfg["curriculum"] else int(cfg["numLevels"]) - 1
+    levels = torch.randint(0, highest + 1, (num_envs,), device=device)
+    return levels, torch.randint(0, int(cfg["numTerrains"]), (num_envs,), device=device)
 
 
 @contextmanager
