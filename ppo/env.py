@@ -60,7 +60,8 @@ class VectorEnv(Protocol):
         """Apply actions (N, A) and return (obs, reward (N,), done (N,), info).
 
         `info` may hold `"time_outs"` (N,): episodes cut by the time limit, and `"episode"`: a dict of 0-dim
-        tensors or floats that are averaged and logged; returning the same dict object again adds nothing.
+        tensors or floats that are averaged and logged; returning the same dict object again adds nothing. Play
+        reads `"measures"`: a dict of named (N,) tensors that describe the episodes which end where done is set.
         """
 
     def signature(self) -> dict[str, Any]:

@@ -20,6 +20,9 @@ from gymscale.scripts.config import UsageError
 PLAYED_ENVS = 64
 """Environments played at once unless num_envs says otherwise."""
 
+RETURNS = ("episodes", "reward_mean", "reward_std", "episode_length_mean")
+"""Results of every task; all others are measures of the task's own."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
@@ -89,6 +92,8 @@ def play(cfg: DictConfig) -> int:
         f"{result['episodes']:.0f} episodes: reward {result['reward_mean']:.2f} (standard deviation "
         f"{result['reward_std']:.2f}), length {result['episode_length_mean']:.1f}"
     )
+    for name in (name for name in result if name not in RETURNS):
+        print(f"{name} {result[name]:.4f}")
     return 0
 
 

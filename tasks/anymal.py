@@ -150,6 +150,7 @@ class Anymal(Quadruped):
         """Fill `rew_buf`; flag robots that touch the ground with base or thighs, and episodes at the time limit."""
         terms = anymal_reward_terms(self.base, self.commands, self.torques, self.weights)
         torch.clamp(self.sum_terms(terms), min=0.0, out=self.rew_buf)
+        self.measure({"tracking_error": legged.velocity_error(self.commands, self.base.linear)})
         fallen = legged.touching(self.contact_forces.index_select(1, self.failing_bodies)).any(dim=1)
         self.reset_buf.copy_(fallen | (self.progress_buf >= self.max_episode_length - 1))
 

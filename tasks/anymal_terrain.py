@@ -268,10 +268,12 @@ class AnymalTerrain(Quadruped):
             swing=swing,
         )
         torch.clamp(self.sum_terms(rough_walking.reward_terms(gait, self.weights)), min=0.0, out=self.rew_buf)
+        self.measure({"tracking_error": legged.velocity_error(self.commands, self.base.linear)})
         failed = (self.reset_buf != 0) & ~(self.expired if "Q4" not in self.quirks else self.timeout_buf)
         self.rew_buf += failed * float(self.learn["terminalReward"])
         self.rew_buf.masked_fill_(self.broken, 0.0)
         self.episodes.drop(self.broken)
+        self.measures.drop(self.broken)
 
     def compute_observations(self) -> None:
         """Fill `obs_buf`, with uniform noise if the config asks for it."""

@@ -44,6 +44,11 @@ def base_motion(root_states: Tensor) -> Base:
     return Base(rotation, local[:, 0], local[:, 1])
 
 
+def velocity_error(commands: Tensor, linear: Tensor) -> Tensor:
+    """Distance (N,) in m/s between commanded (N, >= 2) and actual horizontal velocity (N, 3) in the base frame."""
+    return torch.linalg.vector_norm(commands[:, :2] - linear[:, :2], dim=1)
+
+
 def track_velocity(commands: Tensor, linear: Tensor) -> Tensor:
     """1 where the horizontal velocity (N, 3) is the commanded one (N, >= 2), less elsewhere."""
     error = commands[:, :2] - linear[:, :2]

@@ -1,4 +1,4 @@
-"""Episode statistics: every named reward term, summed over the episodes that have just ended."""
+"""Episode statistics: named per-step values, summed or averaged over each of the episodes that have just ended."""
 
 from __future__ import annotations
 
@@ -14,11 +14,21 @@ class EpisodeStats:
     The last row of `sums` counts the steps; an episode that counts none is left out of the means.
     """
 
-    def __init__(self, num_envs: int, device: str, divisor: float = 1.0) -> None:
-        """Start empty; the names come with the first `add`. Means are divided by `divisor`."""
+    def __init__(self, num_envs: int, device: str, prefix: str = "", average: bool = False) -> None:
+        """Start empty; the names come with the first `add`.
+
+        Args:
+            num_envs: N.
+            device: where the sums live.
+            prefix: put before each name in reports.
+            average: an episode counts with its mean over its steps instead of its sum.
+        """
         self.num_envs = num_envs
         self.device = device
-        self.divisor = divisor
+        self.prefix = prefix
+        self.average = average
+        self.divisor = 1.0
+        """Reported means are divided by it."""
         self.names: list[str] = []
         self._allocate([])
 
@@ -46,12 +56,18 @@ class EpisodeStats:
         ended = self.sums[:, ids]
         self.sums.index_fill_(1, ids, 0.0)
         counted = torch.count_nonzero(ended[-1])
-        means = ended[:-1].sum(dim=1) / (counted.clamp(min=1) * self.divisor)
+        values = ended[:-1] / ended[-1].clamp(min=1.0) if self.average else ended[:-1]
+        means = values.sum(dim=1) / (counted.clamp(min=1) * self.divisor)
         self.means = torch.where(counted > 0, means, self.means)
 
+    def running(self) -> dict[str, Tensor]:
+        """Mean (N,) of each value over the steps of every env's running episode."""
+        means = self.sums[:-1] / self.sums[-1].clamp(min=1.0)
+        return dict(zip(self.names, means))
+
     def report(self) -> dict[str, Tensor]:
-        """The latest means as `rew_<term>` -> 0-dim tensor."""
-        return {f"rew_{name}": self.means[i] for i, name in enumerate(self.names)}
+        """The latest means as prefixed name -> 0-dim tensor."""
+        return {f"{self.prefix}{name}": self.means[i] for i, name in enumerate(self.names)}
 
     def get_state(self) -> dict[str, Any]:
         """Names, sums and means."""

@@ -34,15 +34,9 @@ class VecTask:
     sim_state: ClassVar[tuple[str, ...]] = ("root_states", "dof_state")
     """Attributes that hold simulation state; a snapshot reads them and writes them back."""
     saved_buffers: ClassVar[tuple[str, ...]] = (
-        "obs_buf",
-        "states_buf",
-        "rew_buf",
-        "reset_buf",
-        "progress_buf",
-        "randomize_buf",
-        "nonfinite_buf",
+        "obs_buf", "states_buf", "rew_buf", "reset_buf", "progress_buf", "randomize_buf", "nonfinite_buf",
         "nonfinite_count",
-    )
+    )  # fmt: skip
     """Buffers that a snapshot copies; tasks add their own."""
 
     max_episode_length: int
@@ -148,8 +142,9 @@ class VecTask:
         self.randomize_buf = torch.zeros(n, dtype=torch.int64, device=device)
         self.nonfinite_buf = torch.zeros(n, dtype=torch.bool, device=device)
         self.nonfinite_count = torch.zeros(n, dtype=torch.int64, device=device)
-        self.episodes = EpisodeStats(n, device)
-        self.extras: dict[str, Any] = {"episode": {}}
+        self.episodes = EpisodeStats(n, device, prefix="rew_")
+        self.measures = EpisodeStats(n, device, average=True)
+        self.extras: dict[str, Any] = {"episode": {}, "measures": {}}
 
     # ---- what a task supplies --------------------------------------------------------------------------------
 
@@ -180,8 +175,8 @@ class VecTask:
 
         Returns:
             Observations, reward (N,), done (N,) and extras. Reward and done may be live buffers; extras holds
-            `time_outs` (N,) bool, `episode` (see `episode_report`) and `final_obs` (N, O), whose rows are the last
-            observation of the old episode where done is set.
+            `time_outs` (N,) bool, `episode` (see `episode_report`), `final_obs` (N, O), whose rows are the last
+            observation of the old episode where done is set, and `measures` (see `measure`).
         """
         clipped = torch.clamp(self._with_noise("actions", actions), -self.clip_actions, self.clip_actions)
         self.pre_physics_step(clipped.to(self.pipeline_device))
@@ -231,6 +226,7 @@ class VecTask:
     def reset_envs(self, env_ids: Tensor) -> None:
         """Close the episodes of `env_ids` (K,), give these envs new start states and set their progress to 0."""
         self.episodes.finish(env_ids)
+        self.measures.finish(env_ids)
         self.extras["episode"] = self.episode_report()
         if self.randomizer is not None:
             self.randomizer.apply()
@@ -238,14 +234,26 @@ class VecTask:
         self.progress_buf.index_fill_(0, env_ids, 0)
 
     def episode_report(self) -> dict[str, Tensor]:
-        """Mean sum of each reward term over the episodes that ended last, and how often an env was not finite."""
-        return {**self.episodes.report(), "nonfinite_resets": self.nonfinite_count.sum().float()}
+        """Means over the episodes that ended last, and how often an env was not finite.
+
+        `rew_<term>` is the sum of a reward term over an episode, a measure its mean over the episode's steps.
+        """
+        nonfinite = self.nonfinite_count.sum().float()
+        return {**self.episodes.report(), **self.measures.report(), "nonfinite_resets": nonfinite}
 
     def sum_terms(self, terms: dict[str, Tensor]) -> Tensor:
         """Sum (N,) of named reward terms (N,) each, which also go into the episode statistics."""
         values = torch.stack(list(terms.values()))
         self.episodes.add(list(terms), values)
         return values.sum(dim=0)
+
+    def measure(self, values: dict[str, Tensor]) -> None:
+        """Average named quantities (N,) over each episode; to be called once a step, after `sum_terms`.
+
+        The extras' `measures` hold each env's mean so far (N,); where done is set it is that of the whole episode.
+        """
+        self.measures.add(list(values), torch.stack(list(values.values())))
+        self.extras["measures"] = {name: mean.to(self.rl_device) for name, mean in self.measures.running().items()}
 
     def guard_nonfinite(self) -> None:
         """Zero observation and reward of envs that are not finite, flag, count and keep them out of statistics.
@@ -264,6 +272,7 @@ class VecTask:
         self.rew_buf.masked_fill_(bad, 0.0)
         self.reset_buf.masked_fill_(bad, 1)
         self.episodes.drop(bad)
+        self.measures.drop(bad)
 
     def time_limit_reached(self) -> Tensor:
         """Mask (N,) bool of the flagged envs whose episode has reached the time limit."""

@@ -297,14 +297,15 @@ def test_play_counts_each_environments_first_episodes():
             self.age = self.age + 1 if hasattr(self, "age") else torch.ones(self.num_envs)
             done = self.age >= 2 + torch.arange(self.num_envs)
             self.age = torch.where(done, 0, self.age)
-            return observation, torch.ones(self.num_envs), done, {}
+            ages = torch.where(done, 2.0 + torch.arange(self.num_envs), math.nan)  # defined where an episode ends
+            return observation, torch.ones(self.num_envs), done, {"measures": {"age": ages}}
 
     trainer = Trainer(Uneven(3), small(), "cpu", None)
     before = trainer.agent.obs_normalizer.count.item()
     result = trainer.play(7)
     assert result["episodes"] == 7
     assert result["reward_mean"] == pytest.approx((3 * 2 + 2 * 3 + 2 * 4) / 7)
-    assert result["episode_length_mean"] == result["reward_mean"]
+    assert result["episode_length_mean"] == result["reward_mean"] == result["age"]
     assert trainer.agent.obs_normalizer.count.item() == before
 
 

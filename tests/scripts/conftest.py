@@ -51,10 +51,11 @@ class FakeTask:
         self.position += 0.1 * actions
         self.progress += 1
         done = self.progress >= self.cfg["env"]["episodeLength"]
+        measures = {"steps": self.progress.clone()}
         reward = 1.0 - self.position[:, 0].abs()
         self.position[done] = 1.0
         self.progress[done] = 0
-        return self.reset(), reward, done, {"time_outs": done, "episode": {}}
+        return self.reset(), reward, done, {"time_outs": done, "episode": {}, "measures": measures}
 
     def _fail(self, fault: str) -> None:
         if fault == "crash":

@@ -190,7 +190,7 @@ def test_play_takes_task_and_settings_from_the_checkpoint(
     assert "5 episodes: reward " in (out := capsys.readouterr().out)
     assert "length 7.0" in out
     assert play.main([*flags, "checkpoint=run/nn/last.pth", "num_episodes=5", "task.env.episodeLength=4"]) == 0
-    assert "length 4.0" in capsys.readouterr().out
+    assert "length 4.0\nsteps 4.0000\n" in capsys.readouterr().out
     assert {path.name for path in tmp_path.iterdir()} == {"run"}
 
 

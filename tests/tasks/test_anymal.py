@@ -1,5 +1,7 @@
 """Anymal on flat ground: numbers of the specification (C7), quirks Q11 and Q16, resets."""
 
+import math
+
 import pytest
 import torch
 
@@ -85,6 +87,23 @@ def test_C7_contact_of_base_or_thigh_ends_the_episode(make_task, fake_gym, body,
     _, _, flags, extras = task.step(torch.zeros(2, 12))
     assert flags.tolist() == [0, done]
     assert not extras["time_outs"].any()
+
+
+def test_tracking_error_is_the_mean_distance_between_commanded_and_actual_velocity(make_task, fake_gym):
+    task = make_task("Anymal", numEnvs=2)
+    task.step(torch.zeros(2, 12))
+    task.commands[:, :3] = torch.tensor([[1.0, -0.5, 0.3], [0.0, 0.0, 1.0]])
+    task.measures.sums.zero_()
+    for speed in (1.0, 4.0):
+        fake_gym.root[:, 7] = speed
+        fake_gym.contact[1, 0, 2] = speed - 1.0  # the second step ends the second env's episode
+        _, _, done, extras = task.step(torch.zeros(2, 12))
+    assert done.tolist() == [0, 1]
+    expected = [(0.5 + math.hypot(3.0, 0.5)) / 2, (1.0 + 4.0) / 2]
+    close(extras["measures"]["tracking_error"], expected)
+    fake_gym.root[:, 7] = 0.0
+    extras = task.step(torch.zeros(2, 12))[3]
+    assert extras["episode"]["tracking_error"].item() == pytest.approx(2.5)
 
 
 def test_Q7_a_contact_that_is_still_reported_ends_the_next_episode_too(make_task, fake_gym):
