@@ -2,8 +2,9 @@
 
 For every task and number of environments, in one run of training: env steps a second of the physics alone (raw),
 with the reads and the write a task needs (api), of the whole task (step), with the policy (step+inference) and with
-learning (total); physics_share is the part of the task's time spent inside PhysX. A `checkpoint=` measures at the
-state of a trained policy. `learners=ours` measures the learner alone, on an environment that costs nothing.
+learning (total). physics_share, api_share and task_share are the parts of a task's step spent inside PhysX, in the
+reads and writes around it, and in the task's own code. A `checkpoint=` measures at the state of a trained policy.
+`learners=ours` measures the learner alone, on an environment that costs nothing.
 """
 
 from __future__ import annotations
@@ -159,7 +160,7 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
         table.add_column(name, justify="left" if isinstance(rows[0][name], str) else "right", no_wrap=True)
     for row in rows:
         table.add_row(*(_cell(row[name]) for name in columns))
-    Console(width=max(Console().width, 170)).print(table)
+    Console(width=max(Console().width, 200)).print(table)
 
 
 def _cell(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import resource
 import statistics
 import time
@@ -29,12 +30,12 @@ class Sampler:
     speed are taken in turn: what the machine does besides affects them alike.
     """
 
-    def __init__(self, iterations: int, measure: Callable[[dict[str, float]], dict[str, float]] | None = None) -> None:
+    def __init__(self, iterations: int, measure: Callable[[], dict[str, float]] | None = None) -> None:
         """Prepare to sample.
 
         Args:
             iterations: Iterations that count, after WARM_UP others.
-            measure: More measurements, given the metrics of the iteration that just ended.
+            measure: More measurements, to be made after each iteration.
         """
         self.samples: dict[str, list[float]] = {}
         self.request_stop: Callable[[str], None] | None = None
@@ -48,7 +49,7 @@ class Sampler:
         del step
         sample = {name: metrics[f"fps_{name}"] for name in ("step", "step_inference", "total")}
         if self._measure is not None:
-            sample |= self._measure(metrics)
+            sample |= self._measure()
         if self._to_skip > 0:
             self._to_skip -= 1
             return
@@ -66,47 +67,45 @@ class Sampler:
         return statistics.median(self.samples[name])
 
 
-class PhysicsClock:
-    """Adds up the time inside PhysX's step, which waits for its result on every device."""
+class Clock:
+    """Adds up the time inside the calls of an object, and waits for their results on every device."""
 
-    def __init__(self, runtime: Any) -> None:
-        """Put a stopwatch around the step of a running simulation."""
-        self._seconds = 0.0
-        self._step = runtime.step
-        runtime.step = self._timed_step
+    def __init__(self, target: Any, device: str) -> None:
+        """Prepare to stand in for `target`, whose calls run on `device`."""
+        self._target, self._device = target, device
+        self.seconds = 0.0
 
-    def _timed_step(self, dt: float) -> None:
+    def __getattr__(self, name: str) -> Any:
+        """Return a method with a stopwatch around it, or any other attribute as it is."""
+        attribute = getattr(self._target, name)
+        return functools.partial(self._call, attribute) if callable(attribute) else attribute
+
+    def _call(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         start = time.perf_counter()
-        self._step(dt)
-        self._seconds += time.perf_counter() - start
-
-    def pop(self) -> float:
-        """Return the seconds since the last call."""
-        seconds, self._seconds = self._seconds, 0.0
-        return seconds
+        try:
+            return method(*args, **kwargs)
+        finally:
+            _wait(self._device)
+            self.seconds += time.perf_counter() - start
 
 
 class SceneSpeed:
-    """Times a task's scene without the task: physics alone, and with the reads and the write of an Ant.
+    """Times a task's scene: physics alone, with the reads and the write of an Ant, and the parts of the task's step.
 
     Every measurement starts from the state that training has reached and puts it back, so that all speeds are of
     comparable scenes and training is not disturbed.
     """
 
-    def __init__(self, env: Any, steps: int) -> None:
-        """Measure over `steps` control steps at a time."""
+    def __init__(self, env: Any, trainer: Trainer) -> None:
+        """Measure the task `env` over the control steps of one rollout of its trainer at a time."""
         self._env, self._gym, self._sim = env, env.gym, env.sim
-        self._steps = steps
+        self._collector, self._steps = trainer.collector, trainer.config.horizon_length
         num_dofs = self._gym.get_sim_dof_count(self._sim)
-        self._clock = PhysicsClock(env.sim.runtime)
         self._torques = gymtorch.unwrap_tensor(torch.zeros(num_dofs, device=env.pipeline_device))
 
-    def measure(self, metrics: dict[str, float]) -> dict[str, float]:
-        """Return the speeds of the scene, and the share of the last iteration's task steps spent inside PhysX."""
-        share = self._clock.pop() * metrics["fps_step"] / (self._env.num_envs * self._steps)
-        speeds = {"raw": self.raw(), "api": self.api()}
-        self._clock.pop()
-        return {**speeds, "physics_share": share}
+    def measure(self) -> dict[str, float]:
+        """Return the speeds of the scene and the shares of a task's step."""
+        return {"raw": self.raw(), "api": self.api(), **self.shares()}
 
     def raw(self) -> float:
         """Return env steps a second of simulation alone."""
@@ -115,6 +114,23 @@ class SceneSpeed:
     def api(self) -> float:
         """Return env steps a second with one torque write and the refreshes of root, DOF, sensors and DOF forces."""
         return self._timed(self._simulate_and_exchange)
+
+    def shares(self) -> dict[str, float]:
+        """Return the parts of the task's step spent inside PhysX, in all else of the API, and in the task itself.
+
+        The actions are those of the last rollout.
+        """
+        env, runtime, device = self._env, self._sim.runtime, self._env.pipeline_device
+        physics, api = Clock(runtime, device), Clock(self._gym, device)
+        actions = iter([self._collector.to_env(a) for a in self._collector.buffer.actions.unbind(1)])
+        env.gym, self._sim.runtime = api, physics
+        try:
+            with torch.random.fork_rng():
+                seconds = env.num_envs * self._steps / self._timed(lambda: env.step(next(actions)))
+        finally:
+            env.gym, self._sim.runtime = self._gym, runtime
+        parts = {"physics": physics.seconds, "api": api.seconds - physics.seconds, "task": seconds - api.seconds}
+        return {f"{name}_share": part / seconds for name, part in parts.items()}
 
     def _step_physics(self) -> None:
         params = self._sim.params
@@ -153,7 +169,7 @@ def measure_task(cfg: DictConfig, iterations: int) -> dict[str, Any]:
         start = time.perf_counter()
         session = open_session(_endless(cfg))
         build_seconds = time.perf_counter() - start
-        scene = SceneSpeed(session.env, session.trainer.config.horizon_length)
+        scene = SceneSpeed(session.env, session.trainer)
         sampler = _sample(session.trainer, session.loggers, iterations, scene.measure)
         session.close()
     speeds = {name: sampler.median(name) for name in ("raw", "api", "step", "step_inference", "total")}
@@ -163,7 +179,7 @@ def measure_task(cfg: DictConfig, iterations: int) -> dict[str, Any]:
         "device": str(cfg.sim_device),
         **speeds,
         **{f"{name}/raw": speeds[name] / speeds["raw"] for name in ("api", "step", "total")},
-        "physics_share": sampler.median("physics_share"),
+        **{name: sampler.median(name) for name in ("physics_share", "api_share", "task_share")},
         "build_s": build_seconds,
         "peak_MiB": _peak_memory(str(cfg.sim_device)),
     }
@@ -198,7 +214,7 @@ def _sample(
     trainer: Trainer,
     loggers: RunLoggers,
     iterations: int,
-    measure: Callable[[dict[str, float]], dict[str, float]] | None = None,
+    measure: Callable[[], dict[str, float]] | None = None,
 ) -> Sampler:
     """Train until enough iterations have been sampled."""
     sampler = Sampler(iterations, measure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -89,8 +90,26 @@ def test_speeds_of_a_task_on_real_physics_are_consistent() -> None:
     assert (row["task"], row["num_envs"], row["device"]) == ("Cartpole", 16, "cpu")
     assert row["step"] >= row["step_inference"] >= row["total"] > 0
     assert row["total/raw"] == row["total"] / row["raw"]
-    assert 0 < row["physics_share"] < 1
+    shares = [row[f"{part}_share"] for part in ("physics", "api", "task")]
+    assert all(0 < share < 1 for share in shares)
+    assert sum(shares) == pytest.approx(1, abs=0.2)  # medians of each
     assert row["peak_MiB"] > 10
+
+
+def test_a_clock_adds_up_the_time_inside_calls_only() -> None:
+    class Slow:
+        size = 3
+
+        def work(self, seconds: float) -> float:
+            time.sleep(seconds)
+            return seconds
+
+    clock = throughput.Clock(Slow(), "cpu")
+    time.sleep(0.05)
+    assert (clock.work(0.02), clock.size) == (0.02, 3)
+    with pytest.raises(TypeError):
+        clock.work("a")
+    assert clock.seconds >= 0.02
 
 
 def test_speed_of_the_learner_alone() -> None:
@@ -110,7 +129,8 @@ def test_sizes_are_those_of_the_benchmarks() -> None:
 
 
 def test_warm_up_does_not_count_and_enough_samples_end_the_run() -> None:
-    sampler = throughput.Sampler(2, lambda metrics: {"extra": metrics["fps_step"] / 2})
+    extras = iter((1.0, 2.0, 5.0, 10.0))
+    sampler = throughput.Sampler(2, lambda: {"extra": next(extras)})
     stops: list[str] = []
     sampler.request_stop = stops.append
     for speed in (1.0, 2.0, 10.0, 20.0):
