@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from tasks import locomotion
+from tasks.base.description import Description, Part, Result, Term
 from tasks.runner import Runner
 
 DOF_POS = slice(12, 20)
@@ -70,9 +71,39 @@ def ant_reward_terms(
     return terms
 
 
+DESCRIPTION = Description(
+    summary="A four-legged robot runs towards a target 1 km away along +x, upright and with small effort.",
+    observations={
+        "obs": (
+            *locomotion.TORSO_PARTS,
+            Part(8, "joint positions, -1 and 1 at their limits", "", "joint"),
+            Part(8, "joint velocities", "rad/s", "joint", "env.dofVelocityScale"),
+            Part(24, "force (N) and torque (N m) on each of the 4 feet", "", "foot", "env.contactForceScale"),
+            Part(8, "actions"),
+        )
+    },
+    action="8 numbers in [-1, 1]: joint torques, x 15 N m (the motors' effort) x {env.powerScale}.",
+    reward=locomotion.RUNNING_REWARD,
+    terms=(
+        *locomotion.RUNNING_TERMS,
+        Term("energy_cost", "sum of abs(action x observed joint velocity)", "-env.energyCost"),
+        Term("joint_limit_cost", f"joints with an observed position above {JOINT_LIMIT}", "-env.jointsAtLimitCost"),
+        locomotion.DEATH_TERM,
+    ),
+    termination=locomotion.RUNNING_ENDS,
+    results=(
+        Result(
+            "reward of the last 100 episodes after 15M steps",
+            "python scripts/train.py task=Ant num_envs=1024 max_iterations=915",
+        ),
+    ),
+)
+
+
 class Ant(Runner):
     """Run towards a target 1 km away along +x, upright and with small effort."""
 
+    description = DESCRIPTION
     robot = "ant"
     num_observed = 60
     num_dofs = 8

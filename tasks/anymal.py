@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from tasks import legged, locomotion
+from tasks.base.description import Description, Part
 from tasks.quadruped import NUM_DOFS, Quadruped
 
 
@@ -73,9 +74,34 @@ def anymal_reward_terms(
     }
 
 
+DESCRIPTION = Description(
+    summary="An ANYmal C follows commanded velocities on flat ground; commands are drawn anew in every episode.",
+    observations={
+        "obs": (
+            *legged.VELOCITY_PARTS,
+            Part(3, "downward direction turned by the base rotation, as the original has it, not its inverse"),
+            *legged.COMMAND_PARTS,
+            Part(12, "joint positions minus default positions", "rad", "joint", "env.learn.dofPositionScale"),
+            legged.JOINT_VELOCITY_PART,
+            Part(12, "actions"),
+        )
+    },
+    action="12 numbers in [-1, 1]: joint position targets, x {env.control.actionScale} rad + default position; drives "
+    "of {env.control.stiffness} N m/rad and {env.control.damping} N m s/rad in the simulator hold them.",
+    reward=legged.REWARD_TEXT,
+    terms=legged.TRACKING_TERMS,
+    termination=(
+        "when base or a thigh is touched with more than 1 N",
+        "after {env.learn.episodeLength_s} s (time limit)",
+    ),
+    results=(legged.TRACKING_RESULT,),
+)
+
+
 class Anymal(Quadruped):
     """Follow velocity commands on a plane; the simulator's position drives move the joints."""
 
+    description = DESCRIPTION
     num_observed = 48
     collision_filter = 1
     drive_mode = gymapi.DOF_MODE_NONE

@@ -53,6 +53,7 @@ class AnymalTerrain(Quadruped):
     is in `final_obs`), while velocities, gravity direction and yaw command in it are still the old ones.
     """
 
+    description = rough_walking.DESCRIPTION
     saved_buffers: ClassVar[tuple[str, ...]] = (
         *Quadruped.saved_buffers,
         "terrain_levels",

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from tasks.base.config import asset_root
+from tasks.base.description import Description, Part, Result, Term
 from tasks.base.vec_task import VecTask
 
 NUM_DOFS = 2
@@ -35,9 +36,42 @@ def cartpole_reward_terms(cart_vel: Tensor, pole_angle: Tensor, pole_vel: Tensor
     return terms
 
 
+DESCRIPTION = Description(
+    summary="A cart on a rail carries a free pole: keep the pole upright and the cart near the middle.",
+    observations={
+        "obs": (
+            Part(1, "cart position", "m", "rail"),
+            Part(1, "cart velocity", "m/s", "rail"),
+            Part(1, "pole angle from upright", "rad", "joint"),
+            Part(1, "pole angular velocity", "rad/s", "joint"),
+        )
+    },
+    action="1 number in [-1, 1]: horizontal force on the cart, x {env.maxEffort} N.",
+    reward="Sum of the terms; a failed env gets `failure` alone.",
+    terms=(
+        Term("alive", "1"),
+        Term("pole_angle", "angle^2", -1.0),
+        Term("cart_velocity", "abs(cart velocity)", -0.01),
+        Term("pole_velocity", "abs(pole velocity)", -0.005),
+        Term("failure", "1 if failed", FAILURE_REWARD),
+    ),
+    termination=(
+        "when the cart is more than {env.resetDist} m from the middle or the pole more than 90 degrees from upright",
+        "after {env.episodeLength} steps (time limit)",
+    ),
+    results=(
+        Result(
+            "reward of the last 100 episodes after 0.8M steps",
+            "python scripts/train.py task=Cartpole num_envs=512",
+        ),
+    ),
+)
+
+
 class Cartpole(VecTask):
     """A cart on a rail carries a free pole; the action is a horizontal force on the cart."""
 
+    description = DESCRIPTION
     sim_state: ClassVar[tuple[str, ...]] = ("dof_state",)
 
     def __init__(self, cfg: dict[str, Any], *args: Any, **kwargs: Any) -> None:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from tasks import locomotion
+from tasks.base.description import Description, Part, Result, Term
 from tasks.runner import Runner
 
 DOF_POS = slice(12, 33)
@@ -88,9 +89,44 @@ def humanoid_reward_terms(
     return terms
 
 
+DESCRIPTION = Description(
+    summary="A two-legged robot runs towards a target 1 km away along +x, upright and with small effort.",
+    observations={
+        "obs": (
+            *locomotion.TORSO_PARTS,
+            Part(21, "joint positions, -1 and 1 at their limits", "", "joint"),
+            Part(21, "joint velocities", "rad/s", "joint", "env.dofVelocityScale"),
+            Part(21, "joint forces", "N m", "joint", "env.contactForceScale"),
+            Part(12, "force (N) and torque (N m) on the right and the left foot", "", "foot", "env.contactForceScale"),
+            Part(21, "actions"),
+        )
+    },
+    action="21 numbers in [-1, 1]: joint torques, x each motor's effort (22.5 to 135 N m) x {env.powerScale}.",
+    reward=locomotion.RUNNING_REWARD + " Efforts are relative to the largest.",
+    terms=(
+        *locomotion.RUNNING_TERMS,
+        Term("energy_cost", "sum of abs(action x observed joint velocity) x effort", "-env.energyCost"),
+        Term(
+            "joint_limit_cost",
+            f"sum of effort x share of the last {100 * (1 - JOINT_LIMIT):.0f} % before a limit that is used up",
+            "-env.jointsAtLimitCost",
+        ),
+        locomotion.DEATH_TERM,
+    ),
+    termination=locomotion.RUNNING_ENDS,
+    results=(
+        Result(
+            "reward of the last 100 episodes after 10M steps",
+            "python scripts/train.py task=Humanoid num_envs=1024 max_iterations=305",
+        ),
+    ),
+)
+
+
 class Humanoid(Runner):
     """Run towards a target 1 km away along +x, upright and with small effort."""
 
+    description = DESCRIPTION
     robot = "humanoid"
     num_observed = 108
     num_dofs = 21

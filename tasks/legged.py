@@ -8,10 +8,36 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from tasks.base.description import Part, Result, Term
 from tasks.base.rotation import rotation_matrix, to_body_frame
 
 TRACKING_WIDTH = 0.25
 """Squared error at which a tracking reward has fallen to 1/e (m^2/s^2 or rad^2/s^2)."""
+
+
+VELOCITY_PARTS = (
+    Part(3, "linear velocity", "m/s", "base", "env.learn.linearVelocityScale"),
+    Part(3, "angular velocity", "rad/s", "base", "env.learn.angularVelocityScale"),
+)
+COMMAND_PARTS = (
+    Part(2, "commanded forward and sideways velocity", "m/s", "base", "env.learn.linearVelocityScale"),
+    Part(1, "commanded yaw rate", "rad/s", "base", "env.learn.angularVelocityScale"),
+)
+JOINT_VELOCITY_PART = Part(12, "joint velocities", "rad/s", "joint", "env.learn.dofVelocityScale")
+REWARD_TEXT = "Weights are per second: a step counts dt x weight. The sum is never below 0."
+TRACKING_TERMS = (
+    Term(
+        "lin_vel_xy",
+        f"exp(-(velocity error)^2 / {TRACKING_WIDTH}), forward and sideways",
+        "env.learn.linearVelocityXYRewardScale",
+    ),
+    Term("ang_vel_z", f"exp(-(yaw rate error)^2 / {TRACKING_WIDTH})", "env.learn.angularVelocityZRewardScale"),
+    Term("torques", "sum of joint torques^2", "env.learn.torqueRewardScale"),
+)
+TRACKING_RESULT = Result(
+    "mean distance between commanded and actual velocity over 256 episodes (`tracking_error`, m/s)",
+    "python scripts/play.py checkpoint=... num_envs=256 num_episodes=256",
+)
 
 
 class Base(NamedTuple):

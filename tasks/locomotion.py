@@ -8,6 +8,7 @@ from isaacgym import gymapi  # isort: skip  (the original package wants to be im
 import torch
 from torch import Tensor
 
+from tasks.base.description import Part, Term
 from tasks.base.errors import TaskError
 from tasks.base.rotation import roll_yaw, rotation_matrix, to_body_frame
 
@@ -17,6 +18,32 @@ FULL_HEADING = 0.8
 """Cosine between body x axis and target direction from which the heading reward is full."""
 UPRIGHT = 0.93
 """Cosine between body z axis and vertical from which the upright reward is paid."""
+
+
+TORSO_PARTS = (
+    Part(1, "height of the torso", "m", "env"),
+    Part(3, "linear velocity", "m/s", "torso"),
+    Part(3, "angular velocity", "rad/s", "torso", "env.angularVelocityScale"),
+    Part(1, "yaw", "rad", "env"),
+    Part(1, "roll", "rad", "env"),
+    Part(1, "elevation of the target minus yaw", "rad", "env"),
+    Part(1, "torso z axis, upward component", "", "env"),
+    Part(1, "torso x axis, component towards the target", "", "env"),
+)
+"""First part of the observation of Ant (angles not wrapped) and Humanoid (angles in (-pi, pi])."""
+RUNNING_TERMS = (
+    Term("progress", "metres gained towards the target / dt"),
+    Term("alive", "1", "env.aliveReward"),
+    Term("upright", f"1 if the upward component exceeds {UPRIGHT}", "env.upWeight"),
+    Term("heading", f"min(component towards the target / {FULL_HEADING}, 1)", "env.headingWeight"),
+    Term("action_cost", "sum of actions^2", "-env.actionsCost"),
+)
+DEATH_TERM = Term("death", "1 if the torso is too low", "env.deathCost")
+RUNNING_REWARD = "Sum of the terms; a fallen robot gets `death` alone."
+RUNNING_ENDS = (
+    "when the torso is lower than {env.terminationHeight} m",
+    "after {env.episodeLength} steps (time limit)",
+)
 
 
 class Weights(NamedTuple):

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from tasks import legged
+from tasks.base.description import Description, Part, Result, Term
 
 NUM_SCAN_POINTS = 140
 WANTED_CLEARANCE = 0.5
@@ -16,6 +17,65 @@ WANTED_BASE_HEIGHT = 0.52
 """Height of the base (m, absolute) that costs nothing."""
 WANTED_AIR_TIME = 0.5
 """Duration of a swing (s) from which a touchdown is rewarded."""
+
+
+TRAINING_COMMAND = "python scripts/train.py task=AnymalTerrain num_envs=512 max_iterations=814"
+
+DESCRIPTION = Description(
+    summary="An ANYmal C follows commanded velocities and headings over slopes, stairs and obstacles. Robots that walk "
+    "far move on to harder terrain, those that fall behind their command to easier terrain. Observations are noisy "
+    "(`env.learn.addNoise`), and every {env.learn.pushInterval_s} s all robots get a random horizontal velocity.",
+    observations={
+        "obs": (
+            *legged.VELOCITY_PARTS,
+            Part(3, "direction of gravity", "", "base"),
+            *legged.COMMAND_PARTS,
+            Part(12, "joint positions", "rad", "joint", "env.learn.dofPositionScale"),
+            legged.JOINT_VELOCITY_PART,
+            Part(
+                NUM_SCAN_POINTS,
+                f"height above 14 x 10 points around the base minus {WANTED_CLEARANCE}, within -1 and 1",
+                "m",
+                "base, turned by yaw only",
+                "env.learn.heightMeasurementScale",
+            ),
+            Part(12, "actions"),
+        )
+    },
+    action="12 numbers, not clipped: joint position targets, x {env.control.actionScale} rad + default position. "
+    "{env.control.decimation} times an action the task computes torques of {env.control.stiffness} N m/rad and "
+    "{env.control.damping} N m s/rad, at most 80 N m.",
+    reward=legged.REWARD_TEXT,
+    terms=(
+        *legged.TRACKING_TERMS,
+        Term("lin_vel_z", "(vertical velocity)^2", "env.learn.linearVelocityZRewardScale"),
+        Term("ang_vel_xy", "(roll and pitch rate)^2", "env.learn.angularVelocityXYRewardScale"),
+        Term("orient", "(horizontal part of gravity's direction)^2", "env.learn.orientationRewardScale"),
+        Term("joint_acc", "sum of (change of joint velocity)^2", "env.learn.jointAccRewardScale"),
+        Term("base_height", f"(height of the base - {WANTED_BASE_HEIGHT})^2", "env.learn.baseHeightRewardScale"),
+        Term(
+            "air_time",
+            f"sum over feet that touch down of swing time - {WANTED_AIR_TIME} s, unless the command is below 0.1 m/s",
+            "env.learn.feetAirTimeRewardScale",
+        ),
+        Term("collision", "thighs touched with more than 1 N", "env.learn.kneeCollisionRewardScale"),
+        Term(
+            "stumble",
+            "feet pushed sideways with more than 5 N and carrying less than 1 N",
+            "env.learn.feetStumbleRewardScale",
+        ),
+        Term("action_rate", "sum of (change of action)^2", "env.learn.actionRateRewardScale"),
+        Term("hip", "sum of abs(hip position - default)", "env.learn.hipRewardScale"),
+    ),
+    termination=(
+        "when the base is touched with more than 1 N (a thigh too, if `env.learn.allowKneeContacts` is false)",
+        "after {env.learn.episodeLength_s} s (time limit)",
+    ),
+    results=(
+        legged.TRACKING_RESULT,
+        Result("mean terrain level after 10M steps (`episode/terrain_level`)", TRAINING_COMMAND),
+    ),
+)
 
 
 class Scales(NamedTuple):

@@ -11,6 +11,7 @@ from gymnasium import spaces
 from torch import Tensor
 
 from tasks.base import config, snapshot
+from tasks.base.description import Description
 from tasks.base.episodes import EpisodeStats
 from tasks.base.errors import TaskError
 from tasks.base.randomize import Randomizer
@@ -39,6 +40,8 @@ class VecTask:
     )  # fmt: skip
     """Buffers that a snapshot copies; tasks add their own."""
 
+    description: ClassVar[Description]
+    """The task in words and numbers, for the documentation."""
     max_episode_length: int
     """T: control steps an episode may last."""
     envs: list[Any]
