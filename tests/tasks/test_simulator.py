@@ -1,6 +1,8 @@
 """Tasks on the real simulator: reset state (C16b), assets (C18), resets that leave others alone, resume, guard."""
 
 import math
+import resource
+from pathlib import Path
 
 from isaacgym import gymapi, gymtorch  # isort: skip
 import numpy as np
@@ -264,3 +266,42 @@ def test_anymal_terrain_stands_with_its_own_torques(build, kind):
     clearance = task.root_states[:, 2] - task._scan_heights(task.root_states).mean(dim=1)
     assert clearance.min() > 0.3
     assert (task.contact_forces[:, task.feet, 2] > 5.0).sum() >= 12
+
+
+def test_1000_randomised_steps_of_anymal_without_drift_or_growing_memory(build, load_cfg):
+    params = load_cfg("task", "Anymal")["task"]["randomization_params"]
+    params["frequency"] = 20
+    task = build("Anymal", 8, randomization=params)
+    gym = task.gym
+    groups = {group.group: group for group in task.randomizer.groups}
+    originals = {name: {f: v.copy() for f, v in group.original.items()} for name, group in groups.items()}
+
+    def dampings():
+        return np.array([gym.get_actor_dof_properties(env, 0)["damping"] for env in task.envs])
+
+    actions = action_sequence(1000, 8, 12)
+    before, memory, changes = dampings(), 0.0, np.zeros(8, int)
+    for step, action in enumerate(actions):
+        resetting = task.reset_buf.bool().numpy().copy()
+        task.step(action)
+        after = dampings()
+        changed = (after != before).any(axis=1)
+        assert not (changed & ~resetting).any()
+        changes += changed
+        before = after
+        if step == 300:
+            memory = resident_mebibytes()
+    assert (changes > 10).all()
+    assert resident_mebibytes() - memory < 10
+    for name, group in groups.items():
+        assert all(np.array_equal(group.original[f], originals[name][f]) for f in originals[name])
+    assert ((after > 2.0 * 0.49) & (after < 2.0 * 1.51)).all()
+    assert len(np.unique(after)) == after.size
+    friction = np.array([[s.friction for s in gym.get_actor_rigid_shape_properties(env, 0)] for env in task.envs])
+    assert ((friction > 0.69) & (friction < 1.31)).all()
+    assert len(np.unique(friction)) > 100
+
+
+def resident_mebibytes():
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
