@@ -106,6 +106,21 @@ class Permutation:
         return values if self.is_identity else values.index_select(1, self._to_physx)
 
 
+class LinkRows:
+    """A quantity of some bodies of every articulation of a group."""
+
+    def __init__(self, binding: Binding, num_actors: int) -> None:
+        """Wrap a binding whose rows are actor by actor."""
+        self._binding = binding
+        self._rows = binding.empty()
+        self._blocks = self._rows.view(num_actors, -1, self._rows.shape[1])
+
+    def read(self) -> torch.Tensor:
+        """Read into one buffer (actors, bodies, components) and return that."""
+        self._binding.read(self._rows)
+        return self._blocks
+
+
 class Group:
     """All actors of one recipe (articulations), or all free or all static single bodies."""
 
@@ -180,6 +195,15 @@ class Group:
         values = self.stage(quantity)
         self.binding(quantity).read(values)
         return values
+
+    def bind_links(self, quantity: str, bodies: Sequence[int]) -> LinkRows:
+        """Bind a rigid body quantity of some bodies (Gym's numbers) of every articulation."""
+        actors = [path.rsplit("/", 1)[0] for path in self.binding("ROOT_POSE").paths]
+        paths = [f"{actor}/b{body}" for actor in actors for body in bodies]
+        binding = self._runtime.bind_paths(f"RIGID_BODY_{quantity}", paths)
+        if binding.paths != paths:
+            raise RuntimeError(f"PhysX lists the links of {self.pattern} in an order of its own")
+        return LinkRows(binding, len(actors))
 
     @property
     def root_pose(self) -> str:

@@ -260,6 +260,14 @@ class Runtime:
             )
         return Binding(native, self.device)
 
+    def bind_paths(self, quantity: str, paths: Sequence[str]) -> Binding:
+        """Bind ``quantity`` of the objects at the given prim paths, one row each."""
+        with _quiet_deprecation():
+            native = self._physx.create_tensor_binding(
+                prim_paths=list(paths), tensor_type=getattr(self._tensor_type, quantity), raise_if_empty=True
+            )
+        return Binding(native, self.device)
+
     def bind_contacts(self, patterns: Sequence[str]) -> ContactBinding:
         """Bind the net contact forces of all bodies that match one of the patterns."""
         with _quiet_deprecation():
