@@ -66,6 +66,10 @@ class Sampler:
         """Return the median of one kind."""
         return statistics.median(self.samples[name])
 
+    def median_ratio(self, above: str, below: str) -> float:
+        """Return the median of the ratios of two kinds, each taken within one iteration."""
+        return statistics.median(a / b for a, b in zip(self.samples[above], self.samples[below], strict=True))
+
 
 class Clock:
     """Adds up the time inside the calls of an object, and waits for their results on every device."""
@@ -105,15 +109,16 @@ class SceneSpeed:
 
     def measure(self) -> dict[str, float]:
         """Return the speeds of the scene and the shares of a task's step."""
-        return {"raw": self.raw(), "api": self.api(), **self.shares()}
+        raw, api = self.raw_and_api()
+        return {"raw": raw, "api": api, **self.shares()}
 
-    def raw(self) -> float:
-        """Return env steps a second of simulation alone."""
-        return self._timed(self._step_physics)
+    def raw_and_api(self) -> tuple[float, float]:
+        """Return env steps a second of simulation alone, and with one torque write and the four refreshes of an Ant.
 
-    def api(self) -> float:
-        """Return env steps a second with one torque write and the refreshes of root, DOF, sensors and DOF forces."""
-        return self._timed(self._simulate_and_exchange)
+        The two take turns step by step: the scene and the machine change over a window, and so meet both alike.
+        """
+        raw, api = self._timed(self._step_physics, self._simulate_and_exchange)
+        return raw, api
 
     def shares(self) -> dict[str, float]:
         """Return the parts of the task's step spent inside PhysX, in all else of the API, and in the task itself.
@@ -126,7 +131,8 @@ class SceneSpeed:
         env.gym, self._sim.runtime = api, physics
         try:
             with torch.random.fork_rng():
-                seconds = env.num_envs * self._steps / self._timed(lambda: env.step(next(actions)))
+                (speed,) = self._timed(lambda: env.step(next(actions)))
+                seconds = env.num_envs * self._steps / speed
         finally:
             env.gym, self._sim.runtime = self._gym, runtime
         parts = {"physics": physics.seconds, "api": api.seconds - physics.seconds, "task": seconds - api.seconds}
@@ -151,16 +157,19 @@ class SceneSpeed:
         gym.refresh_force_sensor_tensor(sim)
         gym.refresh_dof_force_tensor(sim)
 
-    def _timed(self, step: Callable[[], None]) -> float:
+    def _timed(self, *steps: Callable[[], Any]) -> list[float]:
+        """Return env steps a second of each of `steps`, which take turns."""
         state = self._env.get_state()
+        seconds = [0.0] * len(steps)
         _wait(self._env.pipeline_device)
-        start = time.perf_counter()
         for _ in range(self._steps):
-            step()
-        _wait(self._env.pipeline_device)
-        seconds = time.perf_counter() - start
+            for i, step in enumerate(steps):
+                start = time.perf_counter()
+                step()
+                _wait(self._env.pipeline_device)
+                seconds[i] += time.perf_counter() - start
         self._env.set_state(state)
-        return self._env.num_envs * self._steps / seconds
+        return [self._env.num_envs * self._steps / s for s in seconds]
 
 
 def measure_task(cfg: DictConfig, iterations: int) -> dict[str, Any]:
@@ -178,7 +187,7 @@ def measure_task(cfg: DictConfig, iterations: int) -> dict[str, Any]:
         "num_envs": int(cfg.num_envs),
         "device": str(cfg.sim_device),
         **speeds,
-        **{f"{name}/raw": speeds[name] / speeds["raw"] for name in ("api", "step", "total")},
+        **{f"{name}/raw": sampler.median_ratio(name, "raw") for name in ("api", "step", "total")},
         **{name: sampler.median(name) for name in ("physics_share", "api_share", "task_share")},
         "build_s": build_seconds,
         "peak_MiB": _peak_memory(str(cfg.sim_device)),

@@ -89,7 +89,8 @@ def test_speeds_of_a_task_on_real_physics_are_consistent() -> None:
     row = throughput.measure_task(config.load(["task=Cartpole", "num_envs=16", "sim_device=cpu", "rl_device=cpu"]), 3)
     assert (row["task"], row["num_envs"], row["device"]) == ("Cartpole", 16, "cpu")
     assert row["step"] >= row["step_inference"] >= row["total"] > 0
-    assert row["total/raw"] == row["total"] / row["raw"]
+    assert row["api/raw"] > 0
+    assert row["step/raw"] >= row["total/raw"] > 0
     shares = [row[f"{part}_share"] for part in ("physics", "api", "task")]
     assert all(0 < share < 1 for share in shares)
     assert sum(shares) == pytest.approx(1, abs=0.2)  # medians of each
@@ -138,3 +139,4 @@ def test_warm_up_does_not_count_and_enough_samples_end_the_run() -> None:
         sampler.log({"fps_step": speed, "fps_step_inference": speed, "fps_total": speed}, 0)
     assert len(stops) == 1
     assert (sampler.median("step"), sampler.median("extra")) == (15.0, 7.5)
+    assert sampler.median_ratio("step", "extra") == 2.0
