@@ -89,7 +89,7 @@ class AnymalTerrain(Quadruped):
         self.world_seed = draw_world_seed()
         self.ready = False
         super().__init__(cfg, *args, **kwargs)
-        self.episodes.divisor = self.max_episode_length_s
+        self.episodes.rewards.divisor = self.max_episode_length_s
         self.reset_idx(torch.arange(self.num_envs, device=self.pipeline_device))
         self.ready = True
 
@@ -274,7 +274,6 @@ class AnymalTerrain(Quadruped):
         self.rew_buf += failed * float(self.learn["terminalReward"])
         self.rew_buf.masked_fill_(self.broken, 0.0)
         self.episodes.drop(self.broken)
-        self.measures.drop(self.broken)
 
     def compute_observations(self) -> None:
         """Fill `obs_buf`, with uniform noise if the config asks for it."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 
-class EpisodeStats:
+class Table:
     """Running sums of per-step values, without a host synchronisation.
 
     The last row of `sums` counts the steps; an episode that counts none is left out of the means.
@@ -61,9 +61,9 @@ class EpisodeStats:
         self.means = torch.where(counted > 0, means, self.means)
 
     def running(self) -> dict[str, Tensor]:
-        """Mean (N,) of each value over the steps of every env's running episode."""
-        means = self.sums[:-1] / self.sums[-1].clamp(min=1.0)
-        return dict(zip(self.names, means))
+        """Sum, or mean over the steps, of each value (N,) in every env's running episode."""
+        values = self.sums[:-1] / self.sums[-1].clamp(min=1.0) if self.average else self.sums[:-1].clone()
+        return dict(zip(self.names, values))
 
     def report(self) -> dict[str, Tensor]:
         """The latest means as prefixed name -> 0-dim tensor."""
@@ -78,3 +78,41 @@ class EpisodeStats:
         self._allocate(list(state["names"]))
         self.sums.copy_(state["sums"])
         self.means.copy_(state["means"])
+
+
+class Statistics:
+    """The three tables of a task: sums of reward terms, means of measured quantities, totals of counted events."""
+
+    def __init__(self, num_envs: int, device: str) -> None:
+        """Start empty."""
+        self.rewards = Table(num_envs, device, prefix="rew_")
+        self.means = Table(num_envs, device, average=True)
+        self.totals = Table(num_envs, device)
+        self._tables = {"rewards": self.rewards, "means": self.means, "totals": self.totals}
+
+    def finish(self, ids: Tensor) -> None:
+        """Close the episodes of envs `ids` (K,)."""
+        for table in self._tables.values():
+            table.finish(ids)
+
+    def drop(self, mask: Tensor) -> None:
+        """Forget the running episodes of the envs in `mask` (N,) bool."""
+        for table in self._tables.values():
+            table.drop(mask)
+
+    def report(self) -> dict[str, Tensor]:
+        """Means over the episodes that ended last, by name."""
+        return {name: mean for table in self._tables.values() for name, mean in table.report().items()}
+
+    def running(self) -> dict[str, Tensor]:
+        """Measured and counted values (N,) of the running episodes."""
+        return {**self.means.running(), **self.totals.running()}
+
+    def get_state(self) -> dict[str, Any]:
+        """State of the tables."""
+        return {name: table.get_state() for name, table in self._tables.items()}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Restore what `get_state` returned."""
+        for name, table in self._tables.items():
+            table.set_state(state[name])

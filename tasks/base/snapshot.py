@@ -35,7 +35,6 @@ def take(task: VecTask) -> dict[str, Any]:
         "buffers": {name: getattr(task, name).clone() for name in task.saved_buffers},
         "randomizer": None if task.randomizer is None else task.randomizer.get_state(),
         "episodes": task.episodes.get_state(),
-        "measures": task.measures.get_state(),
         "control_steps": task.control_steps,
         "frame_count": task.frame_count,
         "total_train_env_frames": task.total_train_env_frames,
@@ -59,7 +58,6 @@ def restore(task: VecTask, state: dict[str, Any]) -> None:
             raise ValueError("the saved environment state has no domain randomization; set task.task.randomize=False")
         task.randomizer.set_state(state["randomizer"])
     task.episodes.set_state(state["episodes"])
-    task.measures.set_state(state["measures"])
     task.control_steps = int(state["control_steps"])
     task.frame_count = int(state["frame_count"])
     task.total_train_env_frames = int(state["total_train_env_frames"])

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tasks.base import config, snapshot
 from tasks.base.description import Description
-from tasks.base.episodes import EpisodeStats
+from tasks.base.episodes import Statistics
 from tasks.base.errors import TaskError
 from tasks.base.randomize import Randomizer
 from tasks.base.viewer import Viewer, open_viewer
@@ -145,8 +145,7 @@ class VecTask:
         self.randomize_buf = torch.zeros(n, dtype=torch.int64, device=device)
         self.nonfinite_buf = torch.zeros(n, dtype=torch.bool, device=device)
         self.nonfinite_count = torch.zeros(n, dtype=torch.int64, device=device)
-        self.episodes = EpisodeStats(n, device, prefix="rew_")
-        self.measures = EpisodeStats(n, device, average=True)
+        self.episodes = Statistics(n, device)
         self.extras: dict[str, Any] = {"episode": {}, "measures": {}}
 
     # ---- what a task supplies --------------------------------------------------------------------------------
@@ -229,7 +228,6 @@ class VecTask:
     def reset_envs(self, env_ids: Tensor) -> None:
         """Close the episodes of `env_ids` (K,), give these envs new start states and set their progress to 0."""
         self.episodes.finish(env_ids)
-        self.measures.finish(env_ids)
         self.extras["episode"] = self.episode_report()
         if self.randomizer is not None:
             self.randomizer.apply()
@@ -239,24 +237,26 @@ class VecTask:
     def episode_report(self) -> dict[str, Tensor]:
         """Means over the episodes that ended last, and how often an env was not finite.
 
-        `rew_<term>` is the sum of a reward term over an episode, a measure its mean over the episode's steps.
+        `rew_<term>` is the sum of a reward term over an episode; see `measure` for the task's own quantities.
         """
-        nonfinite = self.nonfinite_count.sum().float()
-        return {**self.episodes.report(), **self.measures.report(), "nonfinite_resets": nonfinite}
+        return {**self.episodes.report(), "nonfinite_resets": self.nonfinite_count.sum().float()}
 
     def sum_terms(self, terms: dict[str, Tensor]) -> Tensor:
         """Sum (N,) of named reward terms (N,) each, which also go into the episode statistics."""
         values = torch.stack(list(terms.values()))
-        self.episodes.add(list(terms), values)
+        self.episodes.rewards.add(list(terms), values)
         return values.sum(dim=0)
 
-    def measure(self, values: dict[str, Tensor]) -> None:
-        """Average named quantities (N,) over each episode; to be called once a step, after `sum_terms`.
+    def measure(self, means: dict[str, Tensor] | None = None, totals: dict[str, Tensor] | None = None) -> None:
+        """Average or sum named quantities (N,) over each episode; to be called once a step, after `sum_terms`.
 
-        The extras' `measures` hold each env's mean so far (N,); where done is set it is that of the whole episode.
+        The extras' `measures` hold each env's value so far (N,); where done is set it is that of the whole episode.
         """
-        self.measures.add(list(values), torch.stack(list(values.values())))
-        self.extras["measures"] = {name: mean.to(self.rl_device) for name, mean in self.measures.running().items()}
+        for table, values in ((self.episodes.means, means), (self.episodes.totals, totals)):
+            if values:
+                table.add(list(values), torch.stack(list(values.values())))
+        running = self.episodes.running()
+        self.extras["measures"] = {name: value.to(self.rl_device) for name, value in running.items()}
 
     def guard_nonfinite(self) -> None:
         """Zero observation and reward of envs that are not finite, flag, count and keep them out of statistics.
@@ -275,7 +275,6 @@ class VecTask:
         self.rew_buf.masked_fill_(bad, 0.0)
         self.reset_buf.masked_fill_(bad, 1)
         self.episodes.drop(bad)
-        self.measures.drop(bad)
 
     def time_limit_reached(self) -> Tensor:
         """Mask (N,) bool of the flagged envs whose episode has reached the time limit."""

@@ -93,7 +93,7 @@ def test_tracking_error_is_the_mean_distance_between_commanded_and_actual_veloci
     task = make_task("Anymal", numEnvs=2)
     task.step(torch.zeros(2, 12))
     task.commands[:, :3] = torch.tensor([[1.0, -0.5, 0.3], [0.0, 0.0, 1.0]])
-    task.measures.sums.zero_()
+    task.episodes.means.sums.zero_()
     for speed in (1.0, 4.0):
         fake_gym.root[:, 7] = speed
         fake_gym.contact[1, 0, 2] = speed - 1.0  # the second step ends the second env's episode

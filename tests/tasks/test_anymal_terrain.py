@@ -257,13 +257,13 @@ def test_episode_statistics(make, fake_gym):
     task = make(num_envs=2, kind="trimesh")
     assert step(task)[3]["episode"] == {}
     step(task, 4)
-    terms = task.episodes.sums[:-1, 0].clone()
+    terms = task.episodes.rewards.sums[:-1, 0].clone()
     task.progress_buf[0] = 998
     episode = step(task)[3]["episode"]
     names = {"lin_vel_xy", "lin_vel_z", "ang_vel_z", "ang_vel_xy", "orient", "torques", "joint_acc", "base_height",
              "air_time", "collision", "stumble", "action_rate", "hip"}  # fmt: skip
     assert set(episode) == {f"rew_{name}" for name in names} | {"terrain_level", "nonfinite_resets", "tracking_error"}
-    index = task.episodes.names.index("lin_vel_xy")
+    index = task.episodes.rewards.names.index("lin_vel_xy")
     assert episode["rew_lin_vel_xy"].item() == pytest.approx(terms[index].item() / 20 * 6 / 5, rel=0.2)
     assert episode["terrain_level"].item() == task.terrain_levels.float().mean().item()
 

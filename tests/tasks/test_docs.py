@@ -52,11 +52,11 @@ def one_step(make_task, fake_gym, load_cfg):
         task = make_task(name, cfg=cfg, numEnvs=NUM_ENVS)
         task.step(torch.zeros(NUM_ENVS, task.num_actions))
         task.reset_buf.zero_()
-        task.episodes.sums.zero_()
+        task.episodes.rewards.sums.zero_()
         fake_gym.physics = random_state
         task.step(torch.rand(NUM_ENVS, task.num_actions) * 1.8 - 0.9)
-        terms = task.episodes.sums[:-1]
-        return task, task.obs_buf.clone(), dict(zip(task.episodes.names, terms.clone(), strict=True))
+        terms = task.episodes.rewards.sums[:-1]
+        return task, task.obs_buf.clone(), dict(zip(task.episodes.rewards.names, terms.clone(), strict=True))
 
     return run
 
