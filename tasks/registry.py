@@ -15,6 +15,7 @@ _TASKS = {
     "AnymalTerrain": "tasks.anymal_terrain",
     "Cartpole": "tasks.cartpole",
     "Humanoid": "tasks.humanoid",
+    "ShadowHand": "tasks.shadow_hand",
 }
 """Class name -> module that defines it."""
 

@@ -31,3 +31,27 @@ def roll_yaw(rotation: Tensor) -> tuple[Tensor, Tensor]:
     roll = torch.atan2(rotation[:, 2, 1], rotation[:, 2, 2])
     yaw = torch.atan2(rotation[:, 1, 0], rotation[:, 0, 0])
     return torch.remainder(roll, TWO_PI), torch.remainder(yaw, TWO_PI)
+
+
+def relative_rotation(quat: Tensor, reference: Tensor) -> Tensor:
+    """Rotation (N, 4) that turns `reference` (N, 4) into `quat` (N, 4), in world axes: quat x conjugate(reference)."""
+    vector, w = quat[:, :3], quat[:, 3:]
+    other, other_w = reference[:, :3], reference[:, 3:]
+    turned = other_w * vector - w * other - torch.linalg.cross(vector, other)
+    return torch.cat((turned, w * other_w + (vector * other).sum(dim=1, keepdim=True)), dim=1)
+
+
+def rotation_angle(quat: Tensor) -> Tensor:
+    """Angle (N,) in [0, pi] of rotations (N, 4)."""
+    return 2.0 * torch.asin(torch.linalg.vector_norm(quat[:, :3], dim=1).clamp(max=1.0))
+
+
+def turn_x_then(axis: str, first: Tensor, second: Tensor) -> Tensor:
+    """Quaternions (N, 4) of a turn by `first` (N,) about x times one by `second` (N,) about `axis`, "y" or "z"."""
+    sin_x, cos_x = torch.sin(first / 2), torch.cos(first / 2)
+    sin_other, cos_other = torch.sin(second / 2), torch.cos(second / 2)
+    if axis == "y":
+        parts = (sin_x * cos_other, cos_x * sin_other, sin_x * sin_other, cos_x * cos_other)
+    else:
+        parts = (sin_x * cos_other, -sin_x * sin_other, cos_x * sin_other, cos_x * cos_other)
+    return torch.stack(parts, dim=1)

@@ -1,0 +1,101 @@
+"""The hand tasks on PhysX: poses, a block that stays on the hand, random actions, resume of a run."""
+
+from isaacgym import gymtorch  # isort: skip
+import numpy as np
+import pytest
+import torch
+
+from tasks import registry
+
+FINGERTIPS = {
+    "ShadowHand": [
+        [-0.033, -0.455, 0.49], [-0.011, -0.459, 0.49], [0.011, -0.455, 0.49], [0.034, -0.448, 0.49],
+        [-0.083478, -0.368517, 0.499],
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture
+def build(load_cfg):
+    """Build a task on PhysX; the one built before is closed, since PhysX is global to a process."""
+    living = []
+
+    def make(name, num_envs, seed=0, **env):
+        while living:
+            living.pop().close()
+        torch.manual_seed(seed)
+        np.random.seed(seed)
+        cfg = load_cfg("task", name)
+        cfg["env"].update(numEnvs=num_envs, **env)
+        living.append(registry.get(name)(cfg, "cpu", "cpu"))
+        return living[-1]
+
+    yield make
+    while living:
+        living.pop().close()
+
+
+def hold(task):
+    """The action whose targets are the joints' zero positions, or the limits nearest to them."""
+    lower, upper = task.target_limits
+    return (-(upper + lower) / (upper - lower)).clamp(-1.0, 1.0).repeat(task.num_envs, 1)
+
+
+def to_default_pose(task):
+    """Joints at zero, every object at its start above the hand, unturned."""
+    task.dof_state.zero_()
+    task.dof_targets.zero_()
+    task.actors[:, 1] = task.object_start
+    task.gym.set_dof_state_tensor(task.sim, gymtorch.unwrap_tensor(task.dof_state))
+    task.gym.set_actor_root_state_tensor(task.sim, gymtorch.unwrap_tensor(task.root_states))
+
+
+@pytest.mark.parametrize("name", list(FINGERTIPS))
+def test_fingertips_in_the_default_pose(build, name):
+    task = build(name, 1)
+    task.gym.refresh_rigid_body_state_tensor(task.sim)
+    names = task.gym.get_actor_rigid_body_names(task.envs[0], task.hand_handle)
+    palm = task.bodies[0, names.index("robot0:palm"), :3]
+    assert torch.allclose(palm, torch.tensor([0.0, -0.29, 0.49]), atol=1e-5)
+    tips = task.bodies[0, task.fingertip_bodies, :3]
+    assert torch.allclose(tips, torch.tensor(FINGERTIPS[name]), atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "mass"), [("ShadowHand", 0.070875)])
+def test_F2_a_released_block_stays_on_the_hand(build, name, mass):
+    task = build(name, 8)
+    assert task.object_mass == pytest.approx(mass, rel=1e-5)
+    task.step(hold(task))
+    to_default_pose(task)
+    for _ in range(round(1.0 / (task.dt * task.control_freq_inv))):
+        _, _, done, _ = task.step(hold(task))
+        assert done.sum() == 0
+    height = task.actors[:, 1, 2]
+    assert height.min() > 0.49
+    assert task.actors[:, 1, 7:].abs().max() < 0.05
+    assert task.actors[:, 2, :3].sub(task.goal_pose[:, :3] + task.goal_display).abs().max() < 1e-5
+
+
+def random_actions(task, steps):
+    """Random actions; every observation, state and reward must be finite."""
+    generator = torch.Generator().manual_seed(3)
+    for _ in range(steps):
+        actions = torch.rand(task.num_envs, task.num_actions, generator=generator) * 2 - 1
+        obs, reward, _, _ = task.step(actions)
+        assert all(torch.isfinite(values).all() for values in (*obs.values(), reward))
+    assert torch.isfinite(task.root_states).all()
+    assert torch.isfinite(task.dof_state).all()
+    assert task.nonfinite_count.sum() == 0
+
+
+@pytest.mark.parametrize("name", list(FINGERTIPS))
+def test_500_steps_of_random_actions_stay_finite(build, name):
+    task = build(name, 8, asymmetric_observations=True)
+    random_actions(task, 500)
+    assert task.gym.get_frame_count(task.sim) == 500 * task.control_freq_inv
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(FINGERTIPS))
+def test_500_steps_of_random_actions_over_1024_envs_stay_finite(build, name):
+    random_actions(build(name, 1024), 500)
