@@ -71,6 +71,14 @@ class World:
             for tensor in tensors:
                 distributed.broadcast(tensor, src=0)
 
+    def share(self, value: Any) -> Any:
+        """Return the first process's picklable value in all processes."""
+        if self.size == 1:
+            return value
+        values = [value]
+        distributed.broadcast_object_list(values, src=0)
+        return values[0]
+
     def sum(self, values: Sequence[float]) -> list[float]:
         """Sums of numbers over the processes; waits for them."""
         if self.size == 1:

@@ -21,7 +21,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
-from gymscale.scripts import devices
+from gymscale.scripts import devices, processes
 from ppo.config import ConfigError, TrainConfig
 
 CFG_DIR = Path(__file__).resolve().parent.parent / "cfg"
@@ -268,11 +268,20 @@ def _check_root_values(cfg: DictConfig) -> None:
         if cfg[key] not in choices:
             allowed = ", ".join(str(choice) for choice in choices)
             raise UsageError(f"{key} must be one of {allowed}, got '{cfg[key]}'")
-    if cfg.multi_gpu:
-        raise UsageError("multi_gpu=True is not supported: run one process (multi_gpu=False)")
+    _check_processes(cfg)
     if re.search(r"[/\\\s]", str(cfg.experiment)):
         raise UsageError(f"experiment names a folder, so it has no slashes or spaces; got '{cfg.experiment}'")
     _check_checkpoint(str(cfg.checkpoint or ""), needed=cfg.test)
+
+
+def _check_processes(cfg: DictConfig) -> None:
+    """Check that multi_gpu and the way the program was started agree."""
+    if cfg.multi_gpu and not processes.started_by_torchrun():
+        raise UsageError(f"multi_gpu=True is for several processes: start them with {processes.HOW_TO_START}")
+    if not cfg.multi_gpu and processes.count() > 1:
+        raise UsageError(f"torchrun started {processes.count()} processes: add multi_gpu=True, or start without it")
+    if cfg.multi_gpu and cfg.test:
+        raise UsageError("test=True plays in one process: leave out multi_gpu=True and torchrun")
 
 
 def _check_checkpoint(path: str, needed: bool) -> None:
@@ -305,6 +314,8 @@ def _resolve_automatic_values(cfg: DictConfig) -> None:
     """Replace `auto` by what this machine has, and let an explicit task.env.numEnvs decide num_envs."""
     try:
         sim_device, rl_device = devices.resolve(str(cfg.sim_device), str(cfg.rl_device))
+        if cfg.multi_gpu:
+            sim_device, rl_device = (_device_of_process(name) for name in (sim_device, rl_device))
     except devices.DeviceError as error:
         raise UsageError(str(error)) from None
     cfg.sim_device, cfg.rl_device = sim_device, rl_device
@@ -314,6 +325,11 @@ def _resolve_automatic_values(cfg: DictConfig) -> None:
     if cfg.pipeline == "gpu" and not on_cuda:
         raise UsageError(f"pipeline=gpu needs physics on CUDA, but sim_device is {sim_device}: use pipeline=cpu")
     _resolve_num_envs(cfg, default=4096 if on_cuda else 1024)
+
+
+def _device_of_process(name: str) -> str:
+    """Return the device for this process of several: each has a GPU of its own."""
+    return name if name == "cpu" else devices.existing("multi_gpu", f"cuda:{processes.local_rank()}")
 
 
 def _resolve_num_envs(cfg: DictConfig, default: int) -> None:

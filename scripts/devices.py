@@ -60,18 +60,22 @@ def resolve(sim_device: str, rl_device: str) -> tuple[str, str]:
     for key, name in (("sim_device", sim_device), ("rl_device", rl_device)):
         if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):
             raise DeviceError(f"{key} must be auto, cpu or cuda:N, got '{name}'")
-    count, reason = cuda_reason()
     if sim_device == "auto":
-        sim_device = "cuda:0" if count else "cpu"
+        sim_device = "cuda:0" if cuda_reason()[0] else "cpu"
     if rl_device == "auto":
         rl_device = sim_device
-    return _existing("sim_device", sim_device, count, reason), _existing("rl_device", rl_device, count, reason)
+    return existing("sim_device", sim_device), existing("rl_device", rl_device)
 
 
-def _existing(key: str, name: str, count: int, reason: str) -> str:
-    """Return a device name with its index, after checking that the device is there."""
+def existing(key: str, name: str) -> str:
+    """Return a device name with its index, after checking that the device is there.
+
+    Raises:
+        DeviceError: It is not.
+    """
     if name == "cpu":
         return name
+    count, reason = cuda_reason()
     index = int(name.partition(":")[2] or 0)
     if count == 0:
         raise DeviceError(f"{key}={name}: {reason}; to run without one add: sim_device=cpu rl_device=cpu")

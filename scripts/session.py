@@ -21,6 +21,7 @@ from isaacgym.engine.runtime import RuntimeUnavailableError
 from ppo import checkpoint
 from ppo.checkpoint import CheckpointError
 from ppo.config import ConfigError, TrainConfig
+from ppo.distributed import World
 from ppo.loggers import Logger, LoggerGroup
 from ppo.trainer import Trainer
 from tasks import registry
@@ -68,17 +69,20 @@ class Session:
         env: The task.
         trainer: The learner; restored when the config names a checkpoint.
         loggers: Where the trainer's metrics go; opened by the caller.
+        world: The processes of the job, this one included.
     """
 
     seed: int
     env: Any
     trainer: Trainer
     loggers: RunLoggers
+    world: World
 
     def close(self) -> None:
-        """Close the loggers and the simulation."""
+        """Close the loggers and the simulation and leave the job."""
         self.loggers.close()
         close_env(self.env)
+        self.world.leave()
 
 
 def open_session(cfg: DictConfig) -> Session:
@@ -87,17 +91,18 @@ def open_session(cfg: DictConfig) -> Session:
     Raises:
         UsageError: An asset, the checkpoint or a setting cannot be used.
     """
-    seed = seed_everything(int(cfg.seed), bool(cfg.torch_deterministic))
     with input_errors_as_usage_errors():
+        world = World.join(str(cfg.rl_device)) if cfg.multi_gpu else World()
+        seed = seed_everything(int(cfg.seed), bool(cfg.torch_deterministic), world.rank)
         saved = checkpoint.read(checkpoint_path(cfg)) if cfg.checkpoint else None
         env = build_env(cfg)
         if saved is not None:
             checkpoint.check_signature(saved["env_signature"], env.signature())
         loggers = RunLoggers()
-        trainer = build_trainer(cfg, env, seed, loggers)
+        trainer = build_trainer(cfg, env, seed, loggers, world)
         if saved is not None:
             trainer.restore(checkpoint_path(cfg), load_optimizer=not cfg.test)
-    return Session(seed, env, trainer, loggers)
+    return Session(seed, env, trainer, loggers, world)
 
 
 @contextlib.contextmanager
@@ -129,7 +134,7 @@ def close_env(env: Any) -> None:
         env.gym.destroy_sim(env.sim)
 
 
-def build_trainer(cfg: DictConfig, env: Any, seed: int, loggers: RunLoggers) -> Trainer:
+def build_trainer(cfg: DictConfig, env: Any, seed: int, loggers: RunLoggers, world: World | None = None) -> Trainer:
     """Build the learner for a task; it has no run folder yet."""
     return Trainer(
         env=env,
@@ -139,6 +144,7 @@ def build_trainer(cfg: DictConfig, env: Any, seed: int, loggers: RunLoggers) -> 
         loggers=[loggers],
         seed=seed,
         full_config=to_plain(cfg),
+        world=world,
     )
 
 
@@ -153,7 +159,9 @@ def describe(cfg: DictConfig, session: Session) -> list[str]:
     used = session.trainer.describe()
     count, reason = devices.cuda_reason()
     on_cpu = [] if count else [f"{reason}: everything runs on the CPU"]
-    batch = f"{session.env.num_envs} envs x {session.trainer.config.horizon_length} steps = {used['batch']}"
+    size = session.world.size
+    processes = f"in each of {size} processes " if size > 1 else ""
+    batch = f"{processes}{session.env.num_envs} envs x {session.trainer.config.horizon_length} steps = {used['batch']}"
     return [
         f"{', '.join(versions)}, Python {platform.python_version()}",
         f"task {cfg.task_name}, physics on {device_name(cfg.sim_device)}, learner on {device_name(cfg.rl_device)}, "

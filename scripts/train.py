@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from gymscale.scripts import config, exits, multirun, preflight
+from gymscale.scripts import config, exits, multirun, preflight, processes
 from gymscale.scripts.arguments import flags_first, parse_flags
 from gymscale.scripts.config import UsageError
 
@@ -57,6 +57,8 @@ def check(flags: argparse.Namespace) -> None:
     for flag in ("config_path", "config_name", "experimental_rerun"):
         if getattr(flags, flag):
             raise UsageError(f"--{flag.replace('_', '-')} is not supported: add files of your own with --config-dir")
+    if flags.multirun and processes.count() > 1:
+        raise UsageError("a sweep (-m) starts its own processes: run it without torchrun")
     if flags.multirun:
         multirun.check(flags.overrides, flags.config_dir)
     else:

@@ -35,20 +35,32 @@ def train(cfg: DictConfig, run_dir_is_chosen: bool) -> int:
     """
     with StopSignals() as signals, QuietOutput() as output:
         session = open_session(cfg)
-        folder = run_folder.create(Path(str(cfg.hydra.run.dir)), run_dir_is_chosen)
-        output.move_to(folder / "events.log")
-        run_folder.write_config(folder, cfg)
-        for line in [*describe(cfg, session), f"run folder {folder}"]:
-            print(line)
+        folder = _open_folder(cfg, session, output, run_dir_is_chosen)
         with _reported_crash(session, folder, output):
-            session.trainer.run_dir = folder
-            session.loggers.open(_sinks(cfg, session, folder))
             signals.ask(session.trainer.request_stop)
             result = session.trainer.train()
             signals.ask(None)
         session.close()
-        _print_result(result, folder)
+        if session.world.rank == 0:
+            _print_result(result, folder)
         return signals.exit_code
+
+
+def _open_folder(cfg: DictConfig, session: Session, output: QuietOutput, run_dir_is_chosen: bool) -> Path:
+    """Make the run folder, which the first process of a job shares with the others and alone writes results to."""
+    world = session.world
+    folder = run_folder.create(Path(str(cfg.hydra.run.dir)), run_dir_is_chosen) if world.rank == 0 else None
+    folder = world.share(folder)
+    if world.rank > 0:
+        output.move_to(folder / f"events_{world.rank}.log")
+        return folder
+    output.move_to(folder / "events.log")
+    run_folder.write_config(folder, cfg)
+    for line in [*describe(cfg, session), f"run folder {folder}"]:
+        print(line)
+    session.trainer.run_dir = folder
+    session.loggers.open(_sinks(cfg, session, folder))
+    return folder
 
 
 def _sinks(cfg: DictConfig, session: Session, folder: Path) -> list[Logger]:

@@ -11,6 +11,8 @@ import pytest
 
 from gymscale.scripts import config, devices, play, train
 
+CONFIG_DIR = str(Path(__file__).parent / "cfg")
+
 TABLE = [
     (["task=Fakee"], "unknown task 'Fakee'; did you mean 'Fake'?"),
     (["task=Antt"], "unknown task 'Antt'; did you mean 'Ant'?"),
@@ -42,6 +44,7 @@ TABLE = [
     (["sim_device=gpu"], "sim_device must be auto, cpu or cuda:N, got 'gpu'"),
     (["pipeline=gpu", "sim_device=cpu"], "pipeline=gpu needs physics on CUDA"),
     (["physics_engine=flex"], "physics_engine must be one of physx, got 'flex'"),
+    (["multi_gpu=True"], "multi_gpu=True is for several processes: start them with torchrun --nproc_per_node=K"),
     (["solver_type=2"], "solver_type must be one of 0, 1, got '2'"),
     (["experiment=a/b"], "experiment names a folder"),
     (["checkpoint=missing.pth"], "checkpoint 'missing.pth': no such file"),
@@ -216,3 +219,31 @@ def test_checks_import_neither_torch_nor_physx() -> None:
 def test_did_you_mean_ignores_case_and_underscores() -> None:
     assert config.did_you_mean("NumEnvs", ["num_envs", "seed"]) == "; did you mean 'num_envs'?"
     assert config.did_you_mean("zzz", ["num_envs", "seed"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["task=Fake"], "torchrun started 2 processes: add multi_gpu=True"),
+        (["-m", "task=Fake", "multi_gpu=True"], "a sweep (-m) starts its own processes: run it without torchrun"),
+        (["task=Fake", "multi_gpu=True", "test=True", f"checkpoint={__file__}"], "test=True plays in one process"),
+    ],
+)
+def test_under_torchrun(
+    argv: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in (("RANK", "1"), ("LOCAL_RANK", "1"), ("WORLD_SIZE", "2")):
+        monkeypatch.setenv(name, value)
+    assert train.main([*argv, "--config-dir", CONFIG_DIR]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_every_process_takes_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("RANK", "1"), ("LOCAL_RANK", "1"), ("WORLD_SIZE", "2")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(devices, "cuda_reason", lambda: (2, ""))
+    cfg = config.load(["task=Fake", "multi_gpu=True"], CONFIG_DIR)
+    assert (cfg.sim_device, cfg.rl_device) == ("cuda:1", "cuda:1")
+    monkeypatch.setattr(devices, "cuda_reason", lambda: (1, ""))
+    with pytest.raises(config.UsageError, match="multi_gpu=cuda:1: no such device; this machine has cuda:0"):
+        config.load(["task=Fake", "multi_gpu=True"], CONFIG_DIR)

@@ -59,3 +59,20 @@ def test_F10_ctrl_c_saves_and_exits_with_130(tmp_path: Path) -> None:
     assert len(finished) >= 3
     assert torch.load(tmp_path / "run" / "nn" / "last.pth")["epoch"] == len(finished)
     assert "stopped by SIGINT" in printed
+
+
+def test_two_processes_train_one_policy_into_one_folder(tmp_path: Path) -> None:
+    """Two processes under torchrun; the second one's physics starts from another seed, so frames count both."""
+    words = ["task=Cartpole", "multi_gpu=True", "sim_device=cpu", "rl_device=cpu", "num_envs=16", "max_iterations=2"]
+    job = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone", str(TRAIN), *words]
+    done = subprocess.run(
+        [*job, "hydra.run.dir=run"], cwd=tmp_path, capture_output=True, text=True, timeout=4 * PATIENCE
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "in each of 2 processes 16 envs x 16 steps" in done.stdout
+    assert done.stdout.count("stopped by max_epochs after iteration 2, frame 1024") == 1
+    assert [row["frame"] for row in rows(tmp_path / "run")] == ["512", "1024"]
+    saved = torch.load(tmp_path / "run" / "nn" / "last.pth")
+    first, second = saved["collector"]["observation"]["obs"], saved["other_processes"][0]["collector"]
+    assert not torch.equal(first, second["observation"]["obs"])
+    assert {path.name for path in (tmp_path / "run").glob("events*.log")} == {"events.log", "events_1.log"}
