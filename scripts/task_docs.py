@@ -46,10 +46,13 @@ def page() -> str:
     from tasks.base.description import markdown
 
     quirks = "".join(f"| {quirk} | {text} |\n" for quirk, text in FIXED_QUIRKS.items())
-    sections = []
+    sections, shown = [], set()
     for name in registry.names():
-        cfg = config.load([f"task={name}", "num_envs=1", "sim_device=cpu", "rl_device=cpu"])
-        sections.append(markdown(name, registry.get(name).description, config.to_plain(cfg.task)))
+        cfg = config.to_plain(config.load([f"task={name}", "num_envs=1", "sim_device=cpu", "rl_device=cpu"]).task)
+        task_class = registry.get(name)
+        kinds = [cfg["env"]["observationType"]] if task_class in shown else []
+        shown.add(task_class)
+        sections.append(markdown(name, task_class.description, cfg, kinds))
     return HEAD + quirks + "\n" + "\n".join(sections)
 
 

@@ -1,4 +1,4 @@
-"""Cartpole: balance a pole by pushing its cart (4 observations, 1 action)."""
+"""Cartpole: balance a pole by pushing its cart (4 observations, or 2 without velocities; 1 action)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from torch import Tensor
 
 from tasks.base.config import asset_root
 from tasks.base.description import Description, Part, Result, Term
+from tasks.base.errors import TaskError
 from tasks.base.vec_task import VecTask
 
 NUM_DOFS = 2
+OBSERVED = {"full": (0, 1, 2, 3), "no_velocities": (0, 2)}
+"""Observation type -> the numbers of the joint state (cart position, cart velocity, pole angle, pole velocity)."""
 FAILURE_REWARD = -2.0
 MAX_POLE_ANGLE = math.pi / 2
 
@@ -36,16 +39,16 @@ def cartpole_reward_terms(cart_vel: Tensor, pole_angle: Tensor, pole_vel: Tensor
     return terms
 
 
+JOINT_STATE = (
+    Part(1, "cart position", "m", "rail"),
+    Part(1, "cart velocity", "m/s", "rail"),
+    Part(1, "pole angle from upright", "rad", "joint"),
+    Part(1, "pole angular velocity", "rad/s", "joint"),
+)
+
 DESCRIPTION = Description(
     summary="A cart on a rail carries a free pole: keep the pole upright and the cart near the middle.",
-    observations={
-        "obs": (
-            Part(1, "cart position", "m", "rail"),
-            Part(1, "cart velocity", "m/s", "rail"),
-            Part(1, "pole angle from upright", "rad", "joint"),
-            Part(1, "pole angular velocity", "rad/s", "joint"),
-        )
-    },
+    observations={kind: tuple(JOINT_STATE[i] for i in columns) for kind, columns in OBSERVED.items()},
     action="1 number in [-1, 1]: horizontal force on the cart, x {env.maxEffort} N.",
     reward="Sum of the terms; a failed env gets `failure` alone.",
     terms=(
@@ -69,7 +72,11 @@ DESCRIPTION = Description(
 
 
 class Cartpole(VecTask):
-    """A cart on a rail carries a free pole; the action is a horizontal force on the cart."""
+    """A cart on a rail carries a free pole; the action is a horizontal force on the cart.
+
+    `env.observationType` says what the policy sees; with `env.asymmetric_observations` the states of a central critic
+    are the full joint state.
+    """
 
     description = DESCRIPTION
     sim_state: ClassVar[tuple[str, ...]] = ("dof_state",)
@@ -77,7 +84,11 @@ class Cartpole(VecTask):
     def __init__(self, cfg: dict[str, Any], *args: Any, **kwargs: Any) -> None:
         """Same arguments as `VecTask`."""
         env = cfg["env"]
-        env["numObservations"] = 4
+        observed = env.get("observationType", "full")
+        if observed not in OBSERVED:
+            raise TaskError(f"env.observationType is {observed!r}; allowed are {', '.join(OBSERVED)}")
+        env["numObservations"] = len(OBSERVED[observed])
+        env["numStates"] = 2 * NUM_DOFS if env.get("asymmetric_observations", False) else 0
         env["numActions"] = 1
         self.max_episode_length = int(env["episodeLength"])
         self.reset_dist = float(env["resetDist"])
@@ -87,6 +98,7 @@ class Cartpole(VecTask):
         self.dof_pos = self.dof_state.view(self.num_envs, NUM_DOFS, 2)[..., 0]
         self.dof_vel = self.dof_state.view(self.num_envs, NUM_DOFS, 2)[..., 1]
         self.dof_forces = torch.zeros(self.num_envs, NUM_DOFS, device=self.pipeline_device)
+        self.observed_columns = torch.tensor(OBSERVED[observed], device=self.pipeline_device)
 
     def create_scene(self) -> None:
         """Ground plane and one cart with its pole in each env, 2 m above the ground."""
@@ -134,13 +146,19 @@ class Cartpole(VecTask):
         self.gym.set_dof_actuation_force_tensor(self.sim, gymtorch.unwrap_tensor(self.dof_forces))
 
     def compute_observations(self) -> None:
-        """Refresh the joint state; observe cart position and velocity, pole angle and velocity."""
+        """Refresh the joint state; observe all of it or a part."""
         self.gym.refresh_dof_state_tensor(self.sim)
-        self.obs_buf.copy_(self.dof_state.view(self.num_envs, 2 * NUM_DOFS))
+        torch.index_select(self._joint_state(), 1, self.observed_columns, out=self.obs_buf)
+        if self.num_states:
+            self.states_buf.copy_(self._joint_state())
+
+    def _joint_state(self) -> Tensor:
+        """Cart position and velocity, pole angle and velocity: (N, 4)."""
+        return self.dof_state.view(self.num_envs, 2 * NUM_DOFS)
 
     def compute_reward(self) -> None:
         """Fill `rew_buf`; flag failed envs and episodes at the time limit."""
-        cart_pos, cart_vel, pole_angle, pole_vel = self.obs_buf.unbind(dim=1)
+        cart_pos, cart_vel, pole_angle, pole_vel = self._joint_state().unbind(dim=1)
         failed = has_failed(cart_pos, pole_angle, self.reset_dist)
         self.rew_buf.copy_(self.sum_terms(cartpole_reward_terms(cart_vel, pole_angle, pole_vel, failed)))
         self.reset_buf |= failed | (self.progress_buf >= self.max_episode_length - 1)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from tasks import in_hand
 from tasks.base.config import asset_root
+from tasks.base.description import Part
 from tasks.base.errors import TaskError
 from tasks.base.rotation import relative_rotation, rotation_angle
 from tasks.base.vec_task import VecTask
@@ -37,8 +38,10 @@ class InHand(VecTask):
         "consecutive_successes",
     )  # fmt: skip
 
+    parts: ClassVar[dict[str, Part]]
+    """Everything this hand can observe, by name."""
     layouts: ClassVar[dict[str, tuple[str, ...]]]
-    """Observation type -> names of its parts (see `in_hand.parts`), in order."""
+    """Observation type -> names of its parts, in order."""
     states_layout: ClassVar[str]
     """Observation type of the privileged states."""
     num_dofs: ClassVar[int]
@@ -47,8 +50,6 @@ class InHand(VecTask):
     """Joints that actions move, in the order of actions."""
     num_targets: ClassVar[int]
     """Number of joints that actions move."""
-    fingertips: ClassVar[tuple[str, ...]]
-    """Bodies at the ends of the fingers."""
     drive_mode: ClassVar[gymapi.DofDriveMode]
     """How joints are driven that the asset says nothing about."""
     hand_orientation: ClassVar[tuple[float, float, float, float]]
@@ -66,7 +67,7 @@ class InHand(VecTask):
         self.observed = self._choose("observationType", env["observationType"], self.layouts)
         self.object_type = self._choose("objectType", env["objectType"], OBJECTS)
         self.asymmetric = bool(env["asymmetric_observations"])
-        sizes = {name: part.size for name, part in self.parts().items()}
+        sizes = {name: part.size for name, part in self.parts.items()}
         env["numObservations"] = sum(sizes[name] for name in self.layouts[self.observed])
         env["numStates"] = sum(sizes[name] for name in self.layouts[self.states_layout]) if self.asymmetric else 0
         env["numActions"] = self.num_targets
@@ -76,11 +77,6 @@ class InHand(VecTask):
         self.max_episode_length = self._episode_length(env)
         self.force_decay = float(env["forceDecay"]) ** (self.dt / float(env["forceDecayInterval"]))
         self._acquire_state()
-
-    @classmethod
-    def parts(cls) -> dict[str, Any]:
-        """Everything this hand can observe, by name."""
-        return in_hand.parts(cls.num_dofs, cls.num_targets, len(cls.fingertips))
 
     @staticmethod
     def _choose(key: str, value: str, allowed: Any) -> str:
@@ -137,12 +133,6 @@ class InHand(VecTask):
         """Joint properties that every hand gets."""
         return self.gym.get_asset_dof_properties(hand)
 
-    def _find_fingertips(self, hand: Any) -> None:
-        missing = [name for name in self.fingertips if self.gym.find_asset_rigid_body_index(hand, name) < 0]
-        if missing:
-            raise TaskError(f"the hand's asset has no body {', '.join(missing)}")
-        self.fingertip_bodies = [self.gym.find_asset_rigid_body_index(hand, name) for name in self.fingertips]
-
     def _start_poses(self) -> tuple[gymapi.Transform, gymapi.Transform, gymapi.Transform]:
         """Poses of hand, object and displayed goal."""
         hand, thing, goal = gymapi.Transform(), gymapi.Transform(), gymapi.Transform()
@@ -196,10 +186,8 @@ class InHand(VecTask):
         gym, sim, n, device = self.gym, self.sim, self.num_envs, self.pipeline_device
         self.root_states = gymtorch.wrap_tensor(gym.acquire_actor_root_state_tensor(sim))
         self.dof_state = gymtorch.wrap_tensor(gym.acquire_dof_state_tensor(sim))
-        bodies = gymtorch.wrap_tensor(gym.acquire_rigid_body_state_tensor(sim))
         gym.refresh_actor_root_state_tensor(sim)
         gym.refresh_dof_state_tensor(sim)
-        self.bodies = bodies.view(n, -1, 13)
         self.actors = self.root_states.view(n, -1, 13)
         self.dof_pos = self.dof_state.view(n, self.num_dofs, 2)[..., 0]
         self.dof_vel = self.dof_state.view(n, self.num_dofs, 2)[..., 1]
@@ -219,7 +207,7 @@ class InHand(VecTask):
         self.consecutive_successes = torch.zeros((), device=device)
         self.actions = torch.zeros(n, self.num_actions, device=device)
         self.object_forces = torch.zeros(n, 3, device=device)
-        self.body_forces = torch.zeros(n, self.bodies.shape[1], 3, device=device)
+        self.body_forces = torch.zeros(n, gym.get_env_rigid_body_count(self.envs[0]), 3, device=device)
         self.push_probability = self._draw_push_probabilities(n)
         self.moved_goals = self.actor_ids[:0, 2]
         """Displayed goals (K,) that still have to be written."""
@@ -299,7 +287,6 @@ class InHand(VecTask):
         """Refresh the state and fill `obs_buf` and `states_buf`."""
         self.gym.refresh_dof_state_tensor(self.sim)
         self.gym.refresh_actor_root_state_tensor(self.sim)
-        self.gym.refresh_rigid_body_state_tensor(self.sim)
         self.relative = relative_rotation(self.actors[:, 1, 3:7], self.goal_pose[:, 3:])
         features = self.features()
         torch.cat([features[name] for name in self.layouts[self.observed]], dim=1, out=self.obs_buf)

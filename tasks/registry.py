@@ -10,14 +10,18 @@ if TYPE_CHECKING:
     from tasks.base.vec_task import VecTask
 
 _TASKS = {
+    "AllegroHand": "tasks.allegro_hand",
+    "AllegroHandLSTM": "tasks.allegro_hand:AllegroHand",
     "Ant": "tasks.ant",
     "Anymal": "tasks.anymal",
     "AnymalTerrain": "tasks.anymal_terrain",
     "Cartpole": "tasks.cartpole",
     "Humanoid": "tasks.humanoid",
     "ShadowHand": "tasks.shadow_hand",
+    "ShadowHandOpenAI_FF": "tasks.shadow_hand:ShadowHand",
+    "ShadowHandOpenAI_LSTM": "tasks.shadow_hand:ShadowHand",
 }
-"""Class name -> module that defines it."""
+"""Task name -> module that defines its class, and the class where it has another name."""
 
 
 class UnknownTaskError(KeyError):
@@ -43,5 +47,6 @@ def get(name: str) -> type[VecTask]:
     """Class of the task called `name`; raises `UnknownTaskError` if there is none."""
     if name not in _TASKS:
         raise UnknownTaskError(name)
-    task_class: type[VecTask] = getattr(importlib.import_module(_TASKS[name]), name)
+    module, _, class_name = _TASKS[name].partition(":")
+    task_class: type[VecTask] = getattr(importlib.import_module(module), class_name or name)
     return task_class

@@ -17,6 +17,8 @@ TENDON_LIMIT_STIFFNESS = 30.0
 TENDON_DAMPING = 0.1
 
 
+FINGERTIPS = ("robot0:ffdistal", "robot0:mfdistal", "robot0:rfdistal", "robot0:lfdistal", "robot0:thdistal")
+PARTS = in_hand.parts(num_dofs=24, num_actions=20, fingertips=len(FINGERTIPS))
 LAYOUTS = {
     "openai": ("fingertip_pos", "object_pos", "relative_rotation", "actions"),
     "full_no_vel": ("dof_pos", "object_pose", "goal_pose", "relative_rotation", "fingertip_pos", "actions"),
@@ -38,16 +40,16 @@ class ShadowHand(InHand):
     description = in_hand.describe(
         "A Shadow hand turns an object that lies on its palm to given orientations.",
         LAYOUTS,
-        in_hand.parts(num_dofs=24, num_actions=20, fingertips=5),
+        PARTS,
         "20 numbers in [-1, 1]: position targets of the actuated joints, from one limit to the other; "
         "{env.actionsMovingAverage} of it is mixed with the last target. With `env.useRelativeControl` an action "
         "moves the target, by at most {env.dofSpeedScale} rad/s instead.",
     )
+    parts = PARTS
     layouts = LAYOUTS
     states_layout = "full_state"
     num_dofs = 24
     num_targets = 20
-    fingertips = ("robot0:ffdistal", "robot0:mfdistal", "robot0:rfdistal", "robot0:lfdistal", "robot0:thdistal")
     drive_mode = gymapi.DOF_MODE_NONE
     hand_orientation = (0.0, 0.0, 0.0, 1.0)
     object_place = (0.0, -0.39, 0.10)
@@ -68,6 +70,12 @@ class ShadowHand(InHand):
             for body in self.fingertip_bodies:
                 gym.create_asset_force_sensor(hand, body, gymapi.Transform())
 
+    def _find_fingertips(self, hand: Any) -> None:
+        self.fingertip_bodies = [self.gym.find_asset_rigid_body_index(hand, name) for name in FINGERTIPS]
+        missing = [name for name, body in zip(FINGERTIPS, self.fingertip_bodies) if body < 0]
+        if missing:
+            raise TaskError(f"the hand's asset has no body {', '.join(missing)}")
+
     def _couple_joints(self, hand: Any) -> None:
         tendons = self.gym.get_asset_tendon_properties(hand)
         for i, tendon in enumerate(tendons):
@@ -81,14 +89,17 @@ class ShadowHand(InHand):
 
     def _acquire_state(self) -> None:
         super()._acquire_state()
+        bodies = gymtorch.wrap_tensor(self.gym.acquire_rigid_body_state_tensor(self.sim))
+        self.bodies = bodies.view(self.num_envs, -1, 13)
         if self.reads_forces:
             forces = gymtorch.wrap_tensor(self.gym.acquire_dof_force_tensor(self.sim))
             sensors = gymtorch.wrap_tensor(self.gym.acquire_force_sensor_tensor(self.sim))
             self.dof_force = forces.view(self.num_envs, self.num_dofs)
-            self.sensors = sensors.view(self.num_envs, 6 * len(self.fingertips))
+            self.sensors = sensors.view(self.num_envs, 6 * len(FINGERTIPS))
 
     def features(self) -> dict[str, Tensor]:
         """As `InHand`, with the fingertips and, where they are observed, all forces."""
+        self.gym.refresh_rigid_body_state_tensor(self.sim)
         tips = self.bodies[:, self.fingertip_bodies]
         features = {
             **super().features(),

@@ -73,10 +73,12 @@ def look_up(cfg: Mapping[str, Any], number: Number) -> float:
     return -float(value) if number.startswith("-") else float(value)
 
 
-def markdown(name: str, description: Description, cfg: Mapping[str, Any]) -> str:
-    """Page of one task, with the numbers of its config."""
+def markdown(name: str, description: Description, cfg: Mapping[str, Any], kinds: Sequence[str] = ()) -> str:
+    """Page of one task, with the numbers of its config; `kinds` are the observation types shown, none means all."""
     lines = [f"## {name}", "", description.summary, ""]
     for kind, parts in description.observations.items():
+        if kinds and kind not in kinds:
+            continue
         title = "Observation" if kind == "obs" else f"Observation `{kind}`"
         rows = [
             (_slice(start, end), part.quantity, part.unit, part.frame, _number(cfg, part.scale))

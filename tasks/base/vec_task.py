@@ -352,7 +352,7 @@ class VecTask:
     def signature(self) -> dict[str, Any]:
         """What must agree for a policy to be used: task, sizes and DOF names."""
         return {
-            "task": type(self).__name__,
+            "task": self.cfg.get("name", type(self).__name__),
             "num_observations": self.num_observations,
             "num_states": self.num_states,
             "num_actions": self.num_actions,

@@ -230,6 +230,9 @@ class FakeGym:
     def get_actor_rigid_shape_count(self, env, actor):
         return len(self._actor(env, actor).asset.bodies)
 
+    def get_env_rigid_body_count(self, env):
+        return sum(len(actor.asset.bodies) for actor in self.actors_of[env])
+
     def get_asset_rigid_shape_count(self, asset):
         return len(asset.bodies)
 

@@ -1,6 +1,7 @@
 """What tasks say of themselves: docs/tasks.md, slices, scales and weights against what the code does."""
 
 import copy
+from collections import defaultdict
 
 import pytest
 import torch
@@ -10,7 +11,9 @@ from tasks import registry
 from tasks.base.description import look_up, markdown, slices
 
 NUM_ENVS = 64
-KINDS = [(name, kind) for name in registry.names() for kind in registry.get(name).description.observations]
+NAMES = list({registry.get(name): name for name in reversed(registry.names())}.values())
+"""One task of every class."""
+KINDS = [(name, kind) for name in NAMES for kind in registry.get(name).description.observations]
 
 
 def with_value(cfg, key, value):
@@ -89,12 +92,12 @@ def test_the_page_is_what_the_command_writes(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize(("name", "kind"), KINDS)
 def test_slices_cover_the_observation_and_its_parts(one_step, monkeypatch, name, kind):
-    widths = []
+    widths = {}
     cat = torch.cat
 
     def recording_cat(parts, dim=0, out=None):
         if out is not None:
-            widths[:] = [part.shape[1] for part in parts]
+            widths[out.shape[1]] = [part.shape[1] for part in parts]
         return cat(parts, dim=dim, out=out) if out is not None else cat(parts, dim=dim)
 
     monkeypatch.setattr(torch, "cat", recording_cat)
@@ -103,7 +106,7 @@ def test_slices_cover_the_observation_and_its_parts(one_step, monkeypatch, name,
     covered = [index for start, end, _ in described for index in range(start, end)]
     assert covered == list(range(task.num_obs)) == list(range(obs.shape[1]))
     ends, described_ends = 0, {end for _, end, _ in described}
-    for width in widths:
+    for width in widths.get(task.num_obs, ()):
         ends += width
         assert ends in described_ends
 
@@ -121,7 +124,7 @@ def test_scales_are_those_of_the_config(one_step, load_cfg, name, kind):
             assert torch.allclose(doubled[:, start:end], factor * plain[:, start:end]), (key, part)
 
 
-@pytest.mark.parametrize("name", registry.names())
+@pytest.mark.parametrize("name", NAMES)
 def test_reward_terms_are_those_that_are_logged_and_their_weights_those_of_the_config(one_step, load_cfg, name):
     cfg = quiet(load_cfg("task", name))
     described = {term.name: term.weight for term in registry.get(name).description.terms}
@@ -141,6 +144,11 @@ def test_a_page_resolves_keys_and_signs():
     assert "x 7.5 N" in page
     assert "after 9 steps" in page
     assert "| 2 | pole angle from upright | rad | joint | 1 |" in page
+    shadow, cfg = registry.get("ShadowHand").description, {"env": defaultdict(float)}
+    assert [f"Observation `{kind}`" in markdown("", shadow, cfg, ["full"]) for kind in ("full", "openai")] == [
+        True,
+        False,
+    ]
     assert look_up({"a": {"b": 2}}, "-a.b") == -2.0
     with pytest.raises(KeyError):
         markdown("Cartpole", description, {"env": {}})

@@ -324,3 +324,35 @@ def test_reset_done_resets_at_once(make, fake_gym):
     assert ids.tolist() == [1]
     assert task.progress_buf.tolist() == [3, 0]
     assert task.reset_buf.tolist() == [0, 0]
+
+
+# ---- the variants after OpenAI's work --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["ShadowHandOpenAI_FF", "ShadowHandOpenAI_LSTM"])
+def test_openai_variants(make_task, fake_gym, name):
+    torch.manual_seed(0)
+    task = make_task(name, numEnvs=3)
+    assert (task.num_obs, task.num_states, task.max_episode_length, task.control_freq_inv) == (42, 211, 160, 3)
+    assert task.goal.max_successes == 50
+    obs = step(task)[0]
+    assert fake_gym.calls["simulate"] == 3
+    assert fake_gym.calls["push"] == 1  # once an action: the engine uses a force up in its first step
+    clean = torch.cat([task.features()[n] for n in task.layouts["openai"]], dim=1)
+    assert 1e-4 < (obs["obs"][:, :22] - clean[:, :22]).std() < 0.01
+    full = torch.cat([task.features()[n] for n in task.layouts["full_state"]], dim=1)
+    assert torch.equal(obs["states"], full.clamp(-5, 5))  # the critic's view has no noise
+    noisy = obs["obs"][:, 22:]
+    assert noisy.std().item() == pytest.approx(0.05, rel=0.5)
+
+
+def test_D10_originals_of_hand_and_object_are_kept_apart(make_task, fake_gym):
+    torch.manual_seed(0)
+    task = make_task("ShadowHandOpenAI_FF", numEnvs=4)
+    groups = {(g.actor, g.group): g for g in task.randomizer.groups}
+    assert groups["hand", "rigid_body_properties"].original["mass"].shape == (4, 26)
+    assert groups["object", "rigid_body_properties"].original["mass"].shape == (4, 1)
+    assert groups["object", "rigid_shape_properties"].original["friction"].tolist() == [[1.0]] * 4
+    assert task.object_mass == 2.0  # nominal, whatever was drawn
+    assert len(set(fake_gym.scales.values())) == 4
+    assert all(0.95 <= scale <= 1.05 for scale in fake_gym.scales.values())
