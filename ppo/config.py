@@ -156,6 +156,8 @@ class TrainConfig:
     """bfloat16 autocast of the hidden layers on CUDA, as in rl_games"""
     mixed_precision_cpu: bool = False
     """the same on CPU: faster, but not shown to learn equally well everywhere"""
+    cpu_update: str = "autograd"
+    """`autograd`, or `hand_written` gradients (see `ppo.fast_cpu`): faster, only for an MLP with elu on a CPU"""
 
     # Length of the run, statistics, files
     max_epochs: int = -1
@@ -189,6 +191,7 @@ class TrainConfig:
         _one_of("schedule_type", self.schedule_type, ("legacy", "standard"))
         _one_of("kl_reference", self.kl_reference, ("previous_visit", "behaviour"))
         _one_of("kl_estimator", self.kl_estimator, ("rl_games", "exact"))
+        _one_of("cpu_update", self.cpu_update, ("autograd", "hand_written"))
         _one_of("shuffle", self.shuffle, ("none", "epoch", "iteration"))
         _require(self.min_lr <= self.max_lr, f"min_lr {self.min_lr} is above max_lr {self.max_lr}")
         limited = self.max_epochs > 0 or self.max_frames > 0

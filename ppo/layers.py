@@ -34,11 +34,11 @@ class Dense(nn.Linear):
         # In place where the backward pass needs only the output.
         in_place = _IN_PLACE.get(activation)
         self.activation = in_place(inplace=True) if in_place else _OUT_OF_PLACE[activation]()
-        self._is_elu = activation == "elu"
+        self.is_elu = activation == "elu"
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Map (..., num_inputs) to (..., units)."""
-        if self._is_elu and x.device.type == "cpu" and not torch.is_autocast_enabled("cpu"):
+        if self.is_elu and x.device.type == "cpu" and not torch.is_autocast_enabled("cpu"):
             return _CpuDenseElu.apply(x, self.weight, self.bias)
         return self.activation(super().forward(x))
 
@@ -48,7 +48,7 @@ class _CpuDenseElu(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-        y = _elu_(_linear(x, weight, bias))
+        y = _elu_(linear(x, weight, bias))
         ctx.save_for_backward(x, weight, y)
         return y
 
@@ -56,7 +56,7 @@ class _CpuDenseElu(torch.autograd.Function):
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor, torch.Tensor]:
         x, weight, y = ctx.saved_tensors
         grad = torch.ops.aten.elu_backward(grad, 1.0, 1.0, 1.0, True, y)
-        grad_x = _linear(grad, weight.t().contiguous(), None) if ctx.needs_input_grad[0] else None
+        grad_x = linear(grad, weight.t().contiguous(), None) if ctx.needs_input_grad[0] else None
         grad, x = grad.flatten(0, -2), x.flatten(0, -2)
         return grad_x, torch.mm(grad.t(), x), grad.sum(0)
 
@@ -67,7 +67,7 @@ def _elu_(z: torch.Tensor) -> torch.Tensor:
     return torch.maximum(z, exponential, out=z)
 
 
-def _linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
     """Product x W^T + b, by oneDNN where this build of torch has it."""
     if _ONEDNN_LINEAR is None or x.dtype != torch.float32:
         return F.linear(x, weight, bias)

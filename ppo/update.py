@@ -8,6 +8,7 @@ from ppo import distributions, losses, schedule
 from ppo.agent import Agent
 from ppo.config import TrainConfig
 from ppo.distributed import World
+from ppo.fast_cpu import HandWrittenLoss
 from ppo.optimizer import GuardedAdam
 from ppo.rollout import Batch, minibatch_sizes
 
@@ -48,6 +49,9 @@ class PolicyUpdate:
             [1.0, 0.5 * config.critic_coef, -config.entropy_coef, config.bounds_loss_coef], device=device
         )
         self.micro_batch_size = self._micro_batch_rows()
+        rows = min(self.micro_batch_size, self.minibatch_size)
+        hand_written = config.cpu_update == "hand_written"
+        self._hand_written = HandWrittenLoss(agent.network, config, rows) if hand_written else None
         self._spare: Batch | None = None
 
     def _micro_batch_rows(self) -> int:
@@ -112,16 +116,19 @@ class PolicyUpdate:
         """Backpropagate the mean loss of the minibatch, in micro-batches; returns STATISTICS as one tensor."""
         self.optimizer.zero_grad()
         total = len(minibatch)
+        micros = minibatch.split(minibatch_sizes(total, self.micro_batch_size))
+        if self._hand_written is not None:
+            return self._hand_written.backward(list(micros), self._loss_weights, self._statistics)
         statistics = torch.zeros(len(STATISTICS), device=self.device)
-        for micro in minibatch.split(minibatch_sizes(total, self.micro_batch_size)):
+        for micro in micros:
             share = len(micro) / total
-            loss, micro_statistics = self._loss(micro)
-            self.optimizer.backward(loss * share)
-            statistics.add_(micro_statistics, alpha=share)
+            terms, *policy = self._terms(micro)
+            self.optimizer.backward(torch.dot(terms, self._loss_weights) * share)
+            statistics.add_(self._statistics(micro, terms, *policy), alpha=share)
         return statistics
 
-    def _loss(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-        """Total loss (differentiable) and STATISTICS (detached) of one micro-batch."""
+    def _terms(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Mean losses (policy, value, entropy, bounds), action means, log-std and ratios of one micro-batch."""
         config = self.config
         mean, log_std, value, _ = self.agent.network(batch.observations, batch.hidden, batch.starts)
         log_prob = distributions.log_prob(batch.actions, mean, log_std)
@@ -130,11 +137,17 @@ class PolicyUpdate:
         terms = torch.stack(
             (surrogate.mean(), critic.mean(), distributions.entropy(log_std).mean(), losses.bounds_loss(mean).mean())
         )
+        return terms, mean, log_std, ratio
+
+    @torch.no_grad()
+    def _statistics(
+        self, batch: Batch, terms: torch.Tensor, mean: torch.Tensor, log_std: torch.Tensor, ratio: torch.Tensor
+    ) -> torch.Tensor:
+        """STATISTICS of one micro-batch as one tensor."""
         loss = torch.dot(terms, self._loss_weights)
-        with torch.no_grad():
-            kl = self._divergence(batch, mean, log_std)
-            clipped = ((ratio - 1.0).abs() > config.e_clip).float().mean()
-            return loss, torch.cat((loss.view(1), terms, torch.stack((kl, clipped))))
+        kl = self._divergence(batch, mean, log_std)
+        clipped = ((ratio - 1.0).abs() > self.config.e_clip).float().mean()
+        return torch.cat((loss.view(1), terms, torch.stack((kl, clipped))))
 
     def _divergence(self, batch: Batch, mean: torch.Tensor, log_std: torch.Tensor) -> torch.Tensor:
         """Mean KL(new || reference) before the optimiser step; moves the reference if it is the previous visit."""
