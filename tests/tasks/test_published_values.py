@@ -14,7 +14,7 @@ CARTPOLE = {
     "reference_quirks": [],
     "env": {
         "numEnvs": 512, "envSpacing": 4.0, "episodeLength": 500, "resetDist": 3.0, "maxEffort": 400.0,
-        "clipObservations": 5.0, "clipActions": 1.0,
+        "observationType": "full", "asymmetric_observations": False, "clipObservations": 5.0, "clipActions": 1.0,
         "asset": {"assetRoot": "", "assetFileName": "cartpole/cartpole.urdf"}, "enableCameraSensors": False,
     },
     "sim": {

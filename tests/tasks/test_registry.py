@@ -20,7 +20,7 @@ def test_names_are_sorted_and_every_task_can_be_found():
     assert {"Ant", "Cartpole"} <= set(registry.names())
     assert registry.names() == sorted(registry.names())
     for name in registry.names():
-        assert registry.get(name).__name__ == name.partition("LSTM")[0].partition("OpenAI")[0]
+        assert name.startswith(registry.get(name).__name__)
 
 
 def test_a_misspelt_name_gets_a_suggestion():
