@@ -1,5 +1,8 @@
 """The hand tasks on PhysX: poses, a block that stays on the hand, random actions, resume of a run."""
 
+from pathlib import Path
+from types import SimpleNamespace
+
 from isaacgym import gymtorch  # isort: skip
 import numpy as np
 import pytest
@@ -7,6 +10,7 @@ import torch
 
 from tasks import registry
 
+REPO = Path(__file__).resolve().parents[2]
 # Positions in the default pose, m.
 PLACES = {
     "ShadowHand": {
@@ -133,3 +137,77 @@ def test_pushes_move_a_floating_object(build):
     gained = torch.linalg.vector_norm(task.actors[1, 1, 7:10] - task.actors[0, 1, 7:10]).item()
     expected = 0.1 * task.force_decay / task.object_mass * task.dt
     assert gained == pytest.approx(expected, rel=0.02)
+
+
+FILES = {
+    "ShadowHand": ("shadow_hand/shadow_hand.xml", 0.05),
+    "AllegroHand": ("allegro_hand/allegro_hand.urdf", 0.065),
+}
+"""Asset of the hand, edge of the block (m)."""
+
+
+def release(task, steps, measure_every, measure):
+    """Blocks released at their random starts over hands held in the default pose; returns who still holds one."""
+    task.step(hold(task))
+    to_default_pose(task)
+    task._reset_objects(torch.arange(task.num_envs))
+    task.gym.set_actor_root_state_tensor(task.sim, gymtorch.unwrap_tensor(task.root_states))
+    held = torch.ones(task.num_envs, dtype=torch.bool)
+    for step in range(steps):
+        _, _, done, _ = task.step(hold(task))
+        held &= done == 0
+        if step % measure_every == 0:
+            measure()
+    return held & (task.actors[:, 1, 2] > 0.45)
+
+
+def held_and_deep(build, name, num_envs, random_steps):
+    """Share of blocks on the hand after 1 s, and depths (m) in which blocks lay inside the hand, random actions too."""
+    from penetration import Penetration
+
+    task = build(name, num_envs)
+    file, edge = FILES[name]
+    geometry = Penetration(task, REPO / "assets" / file, edge)
+    depths = []
+    seconds = round(1.0 / (task.dt * task.control_freq_inv))
+    held = release(task, seconds, 5, lambda: depths.append(geometry.depth()))
+    generator = torch.Generator().manual_seed(2)
+    for step in range(random_steps):
+        task.step(torch.rand(num_envs, task.num_actions, generator=generator) * 2 - 1)
+        if step % 10 == 9:
+            depths.append(geometry.depth())
+    return held.float().mean().item(), torch.quantile(torch.cat(depths), 0.99).item()
+
+
+@pytest.mark.parametrize("name", HANDS)
+def test_blocks_stay_on_the_hand_and_outside_of_it(build, name):
+    share, depth = held_and_deep(build, name, 12, 40)
+    assert share >= 0.8
+    assert depth < 0.005
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HANDS)
+def test_256_blocks_stay_on_the_hand_and_outside_of_it(build, name):
+    share, depth = held_and_deep(build, name, 256, 150)
+    print(f"{name}: {share:.3f} held after 1 s, depth {1000 * depth:.2f} mm at the 99th percentile")
+    assert share >= 0.8
+    assert depth < 0.005
+
+
+def test_penetration_is_measured_by_geometry():
+    from penetration import signed_distance, surface_points
+
+    box = SimpleNamespace(kind="box", size=(1.0, 2.0, 3.0))
+    capsule = SimpleNamespace(kind="capsule", size=(0.5, 1.0))
+    cylinder = SimpleNamespace(kind="cylinder", size=(0.5, 1.0))
+    points = torch.tensor([[0.0, 0, 0], [2.0, 0, 0], [2.0, 3.0, 0], [0.0, 0, 1.4], [0.0, 0, 4.0]])
+    for shape, expected in (
+        (box, [-1.0, 1.0, 2**0.5, -1.0, 1.0]),
+        (capsule, [-0.5, 1.5, 13**0.5 - 0.5, -0.1, 2.5]),
+        (cylinder, [-0.5, 1.5, 13**0.5 - 0.5, 0.4, 3.0]),
+    ):
+        assert signed_distance(shape, points).tolist() == pytest.approx(expected, abs=1e-6)
+    cube = surface_points(0.05, 5)
+    assert len(cube) == 5**3 - 3**3
+    assert cube.abs().amax(dim=1).sub(0.025).abs().max() < 1e-7
