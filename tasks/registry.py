@@ -16,6 +16,7 @@ _TASKS = {
     "Anymal": "tasks.anymal",
     "AnymalTerrain": "tasks.anymal_terrain",
     "Cartpole": "tasks.cartpole",
+    "CartpolePartial": "tasks.cartpole:Cartpole",
     "Humanoid": "tasks.humanoid",
     "ShadowHand": "tasks.shadow_hand",
     "ShadowHandOpenAI_FF": "tasks.shadow_hand:ShadowHand",

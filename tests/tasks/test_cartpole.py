@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from tasks.base.errors import TaskError
 from tasks.cartpole import cartpole_reward_terms, has_failed
 
 
@@ -105,3 +106,25 @@ def test_C16_time_outs_are_500_steps_apart(make_task):
         if done.any():
             done_at.append(step)
     assert done_at == [500, 1000]
+
+
+def test_without_velocities_the_states_keep_them_and_the_reward_stays_the_same(make_task, fake_gym):
+    results = {}
+    for name in ("Cartpole", "CartpolePartial"):
+        task = make_task(name, numEnvs=2)
+        task.step(torch.zeros(2, 1))
+        fake_gym.dof[0] = torch.tensor([[0.5, -1.2], [0.1, 0.8]])
+        fake_gym.dof[1] = torch.tensor([[0.5, 7.0], [1.6, 0.0]])
+        results[name] = task.step(torch.zeros(2, 1))
+        fake_gym.__init__()
+    obs, reward, done, _ = results["CartpolePartial"]
+    assert obs["obs"].tolist() == [pytest.approx([0.5, 0.1]), pytest.approx([0.5, 1.6])]
+    assert obs["states"].tolist() == [pytest.approx([0.5, -1.2, 0.1, 0.8]), pytest.approx([0.5, 5.0, 1.6, 0.0])]
+    assert reward.tolist() == results["Cartpole"][1].tolist() == pytest.approx([0.974, -2.0])
+    assert done.tolist() == [0, 1]
+    assert "states" not in results["Cartpole"][0]
+
+
+def test_an_unknown_observation_type_names_those_that_exist(make_task):
+    with pytest.raises(TaskError, match="env.observationType is 'none'; allowed are full, no_velocities"):
+        make_task("Cartpole", observationType="none")
