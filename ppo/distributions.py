@@ -36,10 +36,10 @@ def entropy(log_std: torch.Tensor) -> torch.Tensor:
 def kl_divergence(
     mean_p: torch.Tensor, log_std_p: torch.Tensor, mean_q: torch.Tensor, log_std_q: torch.Tensor
 ) -> torch.Tensor:
-    """Exact KL(p || q), zero for equal distributions."""
-    log_ratio = log_std_q - log_std_p
+    """Exact KL(p || q), zero for equal distributions; expm1 keeps the digits of small divergences in float32."""
+    log_variance_ratio = 2.0 * (log_std_p - log_std_q)
     mean_term = (mean_p - mean_q).square() * torch.exp(-2.0 * log_std_q)
-    return 0.5 * (torch.exp(-2.0 * log_ratio) + mean_term - 1.0 + 2.0 * log_ratio).sum(-1)
+    return 0.5 * (torch.expm1(log_variance_ratio) - log_variance_ratio + mean_term).sum(-1)
 
 
 def kl_divergence_rl_games(
