@@ -356,3 +356,12 @@ def test_D10_originals_of_hand_and_object_are_kept_apart(make_task, fake_gym):
     assert task.object_mass == 2.0  # nominal, whatever was drawn
     assert len(set(fake_gym.scales.values())) == 4
     assert all(0.95 <= scale <= 1.05 for scale in fake_gym.scales.values())
+
+
+@pytest.mark.parametrize(("value", "bucket"), [(1.0, 1.0), (0.9137, 0.9136), (0.65, 1.2976), (1.5, 1.2976)])
+def test_D1_friction_buckets(make_task, value, bucket):
+    task = make_task("ShadowHandOpenAI_FF", numEnvs=1)
+    (friction,) = (
+        g.fields["friction"] for g in task.randomizer.groups if (g.actor, "friction" in g.fields) == ("object", True)
+    )
+    assert friction.bucketed([value])[0] == pytest.approx(bucket, abs=1e-9)
