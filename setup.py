@@ -27,7 +27,7 @@ INSTALL_REQUIRES = [
     # Mesh files, mass properties, convex hulls.
     "trimesh>=4.4",
     # Observation and action spaces in the shape other learners expect.
-    "gymnasium>=1.0",
+    "gymnasium>=1.1",
     # The command line: config groups, overrides, multirun, launchers.
     "hydra-core>=1.3.2,<1.4",
     # The config tree under Hydra and the resolvers of the task files.
@@ -48,7 +48,7 @@ EXTRAS_REQUIRE = {
         "mypy>=1.11",  # types
         "setuptools>=77",  # the test that builds the wheel
     ],
-    "rl_games": ["rl-games==1.6.5"],  # the learner we compare with
+    "rl-games": ["rl-games==1.6.5"],  # the learner we compare with, and whose checkpoints we read
 }
 
 
@@ -86,7 +86,9 @@ setup(
             "gymscale-train=gymscale.scripts.train:main",
             "gymscale-play=gymscale.scripts.play:main",
             "gymscale-benchmark=gymscale.scripts.benchmark:main",
-        ]
+        ],
+        # How tasks.make reads the config files, which the tasks themselves know nothing of.
+        "gymscale.task_settings": ["default=gymscale.scripts.task_settings:read"],
     },
     classifiers=[
         "Development Status :: 3 - Alpha",

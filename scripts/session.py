@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from omegaconf import DictConfig
 
-from gymscale.scripts import devices
-from gymscale.scripts.config import ASSET_DIR, UsageError, to_plain
+from gymscale.scripts import devices, task_settings
+from gymscale.scripts.config import UsageError, to_plain
 from gymscale.scripts.seeding import seed_everything
 from isaacgym.engine.asset import AssetError
 from isaacgym.engine.runtime import RuntimeUnavailableError
@@ -116,16 +116,7 @@ def input_errors_as_usage_errors() -> Any:
 
 def build_env(cfg: DictConfig) -> Any:
     """Build the task that the config names, with its scene."""
-    task_cfg = to_plain(cfg.task)
-    task_cfg["asset_root"] = str(ASSET_DIR)
-    return registry.get(str(cfg.task_name))(
-        cfg=task_cfg,
-        rl_device=str(cfg.rl_device),
-        sim_device=str(cfg.sim_device),
-        graphics_device_id=int(cfg.graphics_device_id),
-        headless=bool(cfg.headless),
-        force_render=bool(cfg.force_render),
-    )
+    return registry.get(str(cfg.task_name))(**task_settings.arguments(cfg))
 
 
 def close_env(env: Any) -> None:
