@@ -85,9 +85,10 @@ class TensorMethods:
         return Tensor(sim.state.dof_force, own_data=True)
 
     def refresh_dof_force_tensor(self, sim: Simulation) -> bool:
-        """Fill the DOF force tensor."""
+        """Fill the DOF force tensor; before the first step it stays zero."""
         sim.prepare()
-        sim.state.refresh_dof_force()
+        if sim.frame_count:  # PhysX's warm-up leaves forces of no meaning
+            sim.state.refresh_dof_force()
         return True
 
     def acquire_net_contact_force_tensor(self, sim: Simulation) -> Tensor:
@@ -107,9 +108,10 @@ class TensorMethods:
         return Tensor(sim.sensors.tensor, own_data=True)
 
     def refresh_force_sensor_tensor(self, sim: Simulation) -> bool:
-        """Fill the force sensor tensor."""
+        """Fill the force sensor tensor; before the first step it stays zero."""
         sim.prepare()
-        sim.sensors.refresh()
+        if sim.frame_count:  # PhysX's warm-up leaves accelerations of no meaning
+            sim.sensors.refresh()
         return True
 
     def acquire_jacobian_tensor(self, sim: Simulation, name: str) -> Tensor | None:
