@@ -170,6 +170,23 @@ def test_resume_restores_the_recurrent_state(tmp_path):
     assert torch.equal(trainer.collector.buffer.actions, other.collector.buffer.actions)
 
 
+@pytest.mark.parametrize("rnn", [{"before_mlp": True}, {"name": "gru", "layer_norm": True}])
+def test_F1_resume_of_a_recurrent_policy_equals_the_uninterrupted_run_bit_for_bit(tmp_path, rnn):
+    config = make_config(rnn, horizon_length=8, max_epochs=20, minibatch_size=64, mini_epochs=2, save_frequency=10)
+    whole = Trainer(Cartpole(16), config, "cpu", tmp_path, seed=3)
+    whole.train()
+    assert whole.collector.episodes.finished.shape[0] > 0  # state was reset on the way
+    second = Trainer(Cartpole(16, seed=9), config, "cpu", None, seed=9)
+    second.restore(tmp_path / "nn" / "ep_10.pth")
+    second.train()
+    assert second.epoch == whole.epoch == 20
+    for trainer in (whole, second):
+        assert trainer.collector.hidden.abs().sum() > 0
+    assert torch.equal(whole.collector.hidden, second.collector.hidden)
+    for a, b in zip(whole.agent.state_dict().values(), second.agent.state_dict().values(), strict=True):
+        assert torch.equal(a, b)
+
+
 def test_play_uses_the_recurrent_state():
     trainer = Trainer(Cartpole(8), make_config({}), "cpu", None)
     seen: list[torch.Tensor] = []
