@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import resource
 import statistics
 import time
 from collections.abc import Callable
@@ -12,10 +11,9 @@ from typing import Any
 import torch
 from omegaconf import DictConfig, open_dict
 
+from gymscale.scripts.memory import peak_memory
 from gymscale.scripts.output import QuietOutput
-from gymscale.scripts.seeding import seed_everything
-from gymscale.scripts.session import RunLoggers, build_trainer, input_errors_as_usage_errors, open_session
-from gymscale.scripts.synthetic import SIZES, SyntheticEnv
+from gymscale.scripts.session import RunLoggers, open_session
 from isaacgym import gymtorch
 from ppo.trainer import Trainer
 
@@ -190,24 +188,7 @@ def measure_task(cfg: DictConfig, iterations: int) -> dict[str, Any]:
         **{f"{name}/raw": sampler.median_ratio(name, "raw") for name in ("api", "step", "total")},
         **{name: sampler.median(name) for name in ("physics_share", "api_share", "task_share")},
         "build_s": build_seconds,
-        "peak_MiB": _peak_memory(str(cfg.sim_device)),
-    }
-
-
-def measure_learner(cfg: DictConfig, iterations: int, size: str) -> dict[str, Any]:
-    """Train our learner on a synthetic environment of a task's sizes and return one row."""
-    with QuietOutput(), input_errors_as_usage_errors():
-        seed = seed_everything(int(cfg.seed), bool(cfg.torch_deterministic))
-        env = SyntheticEnv(int(cfg.num_envs), *SIZES[size], device=str(cfg.rl_device))
-        loggers = RunLoggers()
-        sampler = _sample(build_trainer(_endless(cfg), env, seed, loggers), loggers, iterations)
-    return {
-        "learner": "ours",
-        "size": size,
-        "num_envs": int(cfg.num_envs),
-        "device": str(cfg.rl_device),
-        **{name: sampler.median(name) for name in ("step_inference", "total")},
-        "peak_MiB": _peak_memory(str(cfg.rl_device)),
+        "peak_MiB": peak_memory(str(cfg.sim_device)),
     }
 
 
@@ -231,13 +212,6 @@ def _sample(
     loggers.open([sampler])
     trainer.train()
     return sampler
-
-
-def _peak_memory(device: str) -> int:
-    """Return the largest memory use so far in MiB: of the process on the CPU, of torch on a GPU."""
-    if device == "cpu":
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    return torch.cuda.max_memory_allocated() // 2**20  # pragma: needs cuda
 
 
 def _wait(device: str) -> None:
