@@ -86,6 +86,7 @@ setup(
             "gymscale-train=gymscale.scripts.train:main",
             "gymscale-play=gymscale.scripts.play:main",
             "gymscale-benchmark=gymscale.scripts.benchmark:main",
+            "gymscale-export=gymscale.scripts.export:main",
         ],
         # How tasks.make reads the config files, which the tasks themselves know nothing of.
         "gymscale.task_settings": ["default=gymscale.scripts.task_settings:read"],

@@ -53,7 +53,7 @@ def test_every_data_file_is_installed_under_the_namespace(folder: str, kinds: se
 def test_the_commands_are_declared(installed: Path) -> None:
     (declared,) = installed.glob("*.dist-info/entry_points.txt")
     text = declared.read_text()
-    for name in ("train", "play", "benchmark"):
+    for name in ("train", "play", "benchmark", "export"):
         assert f"gymscale-{name} = gymscale.scripts.{name}:main" in text
 
 
