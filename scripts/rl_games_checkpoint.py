@@ -1,4 +1,4 @@
-"""Reads rl-games' checkpoints (versions 1.5 and 1.6) without rl-games: names and layouts of the actor-critic.
+"""Reads rl-games' checkpoints without rl-games: names of version 1.6, and where older ones differ.
 
 The networks of both sides are the same functions, so the weights carry over as they are, and so do the statistics of
 observations and values: both normalise by the running mean and variance + 1e-5 and clamp to +-5.
@@ -71,6 +71,8 @@ def read(path: Path, trusted: bool = False) -> dict[str, Any]:
         raise UsageError(f"{path} is truncated or not a checkpoint") from None
     except (OSError, RuntimeError, EOFError, ValueError, KeyError, AttributeError):
         raise UsageError(f"{path} is truncated or not a checkpoint") from None
+    if isinstance(content, dict):
+        content = content.get(0, content)  # forks that train on several GPUs file it under the number of the process
     if not isinstance(content, dict) or not isinstance(content.get("model"), Mapping):
         raise UsageError(f"{path} is not a checkpoint of rl-games: it has no 'model'")
     if not any("a2c_network." in name for name in content["model"]):

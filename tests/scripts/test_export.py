@@ -124,8 +124,11 @@ def test_names_of_compiled_and_older_versions_are_understood(tmp_path: Path) -> 
     oldest = {name: value for name, value in older.items() if "mean_std" not in name}
     beside = {"running_mean_std": model.running_mean_std.state_dict(), "reward_mean_std":
               model.value_mean_std.state_dict()}  # fmt: skip
-    for variant in ({"model": compiled}, {"model": older}, {"model": oldest, **beside}):
-        state = through_a_file({**content, **variant}, tmp_path)
+    variants = [
+        {**content, **changes} for changes in ({"model": compiled}, {"model": older}, {"model": oldest, **beside})
+    ]
+    for variant in (*variants, {0: content}):
+        state = through_a_file(variant, tmp_path)
         assert_same_policy(our_agent(our_params(separate, recurrent), state), model)
 
 
