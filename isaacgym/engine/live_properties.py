@@ -18,7 +18,7 @@ from isaacgym.engine import tendons
 from isaacgym.engine.asset import FLT_MAX
 from isaacgym.engine.groups import ARTICULATION, STATIC, Group
 from isaacgym.engine.scene import Actor
-from isaacgym.engine.usd_basics import effort_limit, principal_axes, velocity_limit
+from isaacgym.engine.usd_basics import effort_limit, velocity_limit
 
 _logger = logging.getLogger(__name__)
 
@@ -48,25 +48,18 @@ def _dof_quantities(group: Group, actors: Sequence[Actor]) -> dict[str, np.ndarr
 
 
 def _body_quantities(group: Group, actors: Sequence[Actor]) -> dict[str, np.ndarray]:
-    """Mass, centre of mass and inertia of the actors' bodies, (k, B, ...); inertia in the frame of the com pose."""
+    """Mass, centre of mass and inertia of the actors' bodies, (k, B, ...).
+
+    PhysX takes the inertia about the centre of mass in the axes of the body (measured) and turns the frame of the
+    centre of mass into the principal axes itself, so only the position of that frame is written.
+    """
     props = np.stack([actor.body_props for actor in actors])
-    com_pose = np.zeros((*props.shape, 7))
-    inertia = np.zeros((*props.shape, 9))
-    known: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
-    for where in np.ndindex(props.shape):
-        tensor = props["inertia"][where]
-        key = tensor.tobytes()
-        if key not in known:
-            known[key] = principal_axes(tensor)
-        quat, moments = known[key]
-        com_pose[where][:3], com_pose[where][3:] = props["com"][where], quat
-        inertia[where] = np.diag(moments).reshape(9)
     gravity_off = (props["flags"] & RIGID_BODY_DISABLE_GRAVITY) != 0
     prefix = "BODY_" if group.kind == ARTICULATION else ""
     return {
         f"{prefix}MASS": props["mass"],
-        f"{prefix}COM_POSE": com_pose,
-        f"{prefix}INERTIA": inertia,
+        f"{prefix}COM_POSE": props["com"],
+        f"{prefix}INERTIA": props["inertia"].reshape(*props.shape, 9),
         f"{prefix}DISABLE_GRAVITY": gravity_off.astype(np.uint8),
     }
 
@@ -163,7 +156,7 @@ class LiveProperties:
 
     @staticmethod
     def _put(group: Group, quantity: str, array: np.ndarray, rows: Sequence[int]) -> None:
-        """Write ``array`` (k, columns, ...) into the given rows of a binding."""
+        """Write ``array`` (k, columns, ...) into the given rows of a binding; what it leaves out stays as it is."""
         where = torch.as_tensor(list(rows), dtype=torch.int32)
         stage = group.read(quantity)
         if quantity.startswith("DOF_"):
@@ -174,7 +167,7 @@ class LiveProperties:
         if group.kind != ARTICULATION and not quantity.startswith(("SHAPE", "CONTACT", "REST")):
             values = values.squeeze(1)
         target = stage[where.long()]
-        current = target if values.dim() == 1 else target[:, : values.shape[1]]
+        current = target[tuple(slice(size) for size in values.shape)]
         if torch.equal(current, values):
             return
         current.copy_(values)
