@@ -75,6 +75,7 @@ _SENSORS = "approximate, see Force sensors"
 _NO_PICTURES = "no renderer: does nothing"
 _SHAPES = "filters only before prepare_sim; torsion and rolling friction, compliance and thickness are only stored"
 _TENDONS = "see Tendons"
+_CONTACTS = "slow, for debugging; friction fields are 0"
 
 NOTES: dict[str, str] = {
     "acquire_force_sensor_tensor": _SENSORS,
@@ -90,6 +91,8 @@ NOTES: dict[str, str] = {
     "fetch_results": "nothing to do: simulate has waited already",
     "get_actor_tendon_properties": _TENDONS,
     "get_asset_tendon_properties": _TENDONS,
+    "get_env_rigid_contacts": _CONTACTS,
+    "get_rigid_contacts": _CONTACTS,
     "get_viewer_camera_transform": "the identity",
     "load_asset": "URDF and MJCF; raises AssetError where the original returns None",
     "load_urdf": "raises AssetError where the original returns None",

@@ -7,7 +7,7 @@ import torch
 
 from isaacgym._enums import STATE_POS, STATE_VEL
 from isaacgym._gym_actors import actor_of
-from isaacgym._values import DofFrame, DofState, Quat, RigidBodyState, Transform, Vec3
+from isaacgym._values import RIGID_CONTACT_DTYPE, DofFrame, DofState, Quat, RigidBodyState, Transform, Vec3
 from isaacgym.engine import spatial
 from isaacgym.engine.scene import Actor, Env
 from isaacgym.engine.simulation import Simulation
@@ -137,6 +137,19 @@ class StateMethods:
         sim = env_sim(env)
         sim.control.add_efforts(actor.dof_start, np.asarray(efforts, np.float32).reshape(-1))
         return True
+
+    def get_rigid_contacts(self, sim: Simulation) -> np.ndarray:
+        """Return all contacts of the last step as rows of RIGID_CONTACT_DTYPE; slow: net forces have a tensor.
+
+        Body indices are those in the env, -1 for ground and terrain (whose env is -1 too); friction fields are 0.
+        """
+        sim.prepare()
+        return sim.contact_list.read() if sim.frame_count else np.zeros(0, RIGID_CONTACT_DTYPE)
+
+    def get_env_rigid_contacts(self, env: Env) -> np.ndarray:
+        """Return the contacts of one environment, see ``get_rigid_contacts``."""
+        rows = self.get_rigid_contacts(env_sim(env))
+        return rows[(rows["env0"] == env.index) | (rows["env1"] == env.index)]
 
 
 def env_sim(env: Env) -> Simulation:

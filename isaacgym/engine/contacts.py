@@ -8,10 +8,17 @@ import torch
 
 from isaacgym._enums import CC_ALL_SUBSTEPS, CC_NEVER
 from isaacgym.engine.runtime import ContactBinding, Runtime
-from isaacgym.engine.scene import Scene
+from isaacgym.engine.scene import Actor, Scene
 from isaacgym.engine.usd_basics import ENVS_PATH
 
+BODIES = f"{ENVS_PATH}/*/*/b*"
 _PATH = re.compile(rf"{ENVS_PATH}/e(\d+)/[krs]\d+_(\d+)/b(\d+)")
+
+
+def body_of(path: str, scene: Scene) -> tuple[Actor, int] | None:
+    """Actor and body index of a prim path, None for ground and terrain."""
+    match = _PATH.fullmatch(path)
+    return None if match is None else (scene.envs[int(match[1])].actors[int(match[2])], int(match[3]))
 
 
 class Contacts:
@@ -34,17 +41,22 @@ class Contacts:
             self._bind()
         return self._buffer
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether forces are collected."""
+        return self._binding is not None
+
     def _bind(self) -> None:
         if self._mode != CC_NEVER and self._scene.num_bodies:
-            self._binding = self._runtime.bind_contacts([f"{ENVS_PATH}/*/*/b*"])
+            self._binding = self._runtime.bind_contacts([BODIES])
             rows = [self._row_of(path) for path in self._binding.paths]
             self._rows = torch.as_tensor(rows, dtype=torch.int64, device=self._runtime.device)
 
     def _row_of(self, path: str) -> int:
-        match = _PATH.fullmatch(path)
-        if match is None:
+        found = body_of(path, self._scene)
+        if found is None:
             raise RuntimeError(f"PhysX lists {path}, which is no body of this scene")
-        return self._scene.envs[int(match[1])].actors[int(match[2])].body_start + int(match[3])
+        return found[0].body_start + found[1]
 
     def collect(self, substep: int) -> None:
         """Read the forces of the substep just made, if they are wanted."""

@@ -156,6 +156,46 @@ class ContactBinding:
         self._native.destroy()
 
 
+class ContactListBinding:
+    """Every single contact of all sensor bodies in the last step, up to a capacity.
+
+    Attributes:
+        paths: prim path of every sensor.
+        force: (C,) normal force, N; on the sensor it acts along ``normal``.
+        position: (C, 3) m, PhysX world.
+        normal: (C, 3).
+        separation: (C,) m, negative where the surfaces overlap.
+        layout: (S, 2) number of contacts of every sensor, and the row of the first one.
+    """
+
+    def __init__(self, native: Any, device: torch.device) -> None:
+        """Wrap a native contact binding made with a capacity."""
+        self._native = native
+        self.paths: list[str] = list(native.sensor_paths)
+        self.capacity = int(native.max_contact_data_count)
+        self._force, self._separation = (torch.zeros(self.capacity, 1, device=device) for _ in range(2))
+        self.force, self.separation = self._force[:, 0], self._separation[:, 0]
+        self.position, self.normal = (torch.zeros(self.capacity, 3, device=device) for _ in range(2))
+        self.layout = torch.zeros(len(self.paths), 2, dtype=torch.int32, device=device)
+        self._actors = torch.zeros(self.capacity, 2, dtype=torch.int64, device=device)
+
+    def read(self) -> int:
+        """Fill the attributes; return the number of contacts, more than ``capacity`` where some were left out."""
+        return int(
+            self._native.read_raw_contact_data(
+                self._force, self.position, self.normal, self._separation, self.layout, self._actors
+            )
+        )
+
+    def others(self, count: int) -> list[str]:
+        """Prim paths of what the sensors touch, in the first ``count`` contacts."""
+        return list(self._native.get_other_actor_paths_from_ids(self._actors[:count, 1].contiguous()))
+
+    def destroy(self) -> None:
+        """Release the native binding."""
+        self._native.destroy()
+
+
 class Runtime:
     """One attached PhysX scene. Order of calls: ``__init__``, ``clone``..., ``warmup``, then bindings and steps."""
 
@@ -273,6 +313,12 @@ class Runtime:
         with _quiet_deprecation():
             native = self._physx.create_contact_binding(sensor_patterns=list(patterns))
         return ContactBinding(native, self.device)
+
+    def bind_contact_list(self, patterns: Sequence[str], capacity: int) -> ContactListBinding:
+        """Bind up to ``capacity`` single contacts of all bodies that match one of the patterns."""
+        with _quiet_deprecation():
+            native = self._physx.create_contact_binding(sensor_patterns=list(patterns), max_contact_data_count=capacity)
+        return ContactListBinding(native, self.device)
 
     def update_kinematics(self) -> None:
         """Recompute link poses and velocities from root and joint state, without a step."""

@@ -17,6 +17,7 @@ import torch
 
 from isaacgym._params import SimParams
 from isaacgym.engine import collision, placement
+from isaacgym.engine.contact_list import ContactList
 from isaacgym.engine.contacts import Contacts
 from isaacgym.engine.control import Control
 from isaacgym.engine.dynamics import Dynamics
@@ -77,6 +78,7 @@ class Simulation:
         self.state = State(scene, self.groups, self.anchors, self.device)
         self.control = Control(scene, self.groups, self.state)
         self.contacts = Contacts(scene, self.runtime)
+        self.contact_list = ContactList(scene, self.runtime, self.state, self.contacts)
         self.sensors = ForceSensors(scene, self.groups, self.contacts, self.device)
         self.forces = ExternalForces(scene, self.groups, self.state)
         self.dynamics = Dynamics(scene, self.groups, self.device)
@@ -184,6 +186,7 @@ class Simulation:
         assert self.runtime is not None
         self.properties.flush()
         self.control.before_step()
+        self.contact_list.grow()
         substeps = max(1, self.params.substeps)
         for substep in range(substeps):
             self.forces.write()
