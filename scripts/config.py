@@ -41,8 +41,13 @@ BOOLEAN_KEYS = (
 WHOLE_NUMBER_KEYS = {"seed": -1, "num_threads": 0, "num_subscenes": 0, "graphics_device_id": -1, "num_episodes": 1}
 """Root keys that take a whole number, with the smallest allowed value."""
 
-CHOICE_KEYS = {"solver_type": (0, 1), "physics_engine": ("physx",), "pipeline": ("auto", "gpu", "cpu")}
-"""Root keys that take one of a few values."""
+CHOICE_KEYS = {
+    "solver_type": (0, 1),
+    "physics_engine": ("physx",),
+    "pipeline": ("auto", "gpu", "cpu"),
+    "train.algo": ("ppo", "rl_games"),
+}
+"""Keys that take one of a few values."""
 
 
 class UsageError(ValueError):
@@ -265,9 +270,10 @@ def _check_root_values(cfg: DictConfig) -> None:
         if not isinstance(cfg[key], bool):
             raise UsageError(f"{key} must be True or False, got '{cfg[key]}'")
     for key, choices in CHOICE_KEYS.items():
-        if cfg[key] not in choices:
+        value = OmegaConf.select(cfg, key)
+        if value not in choices:
             allowed = ", ".join(str(choice) for choice in choices)
-            raise UsageError(f"{key} must be one of {allowed}, got '{cfg[key]}'")
+            raise UsageError(f"{key} must be one of {allowed}, got '{value}'")
     _check_processes(cfg)
     if re.search(r"[/\\\s]", str(cfg.experiment)):
         raise UsageError(f"experiment names a folder, so it has no slashes or spaces; got '{cfg.experiment}'")
@@ -282,6 +288,10 @@ def _check_processes(cfg: DictConfig) -> None:
         raise UsageError(f"torchrun started {processes.count()} processes: add multi_gpu=True, or start without it")
     if cfg.multi_gpu and cfg.test:
         raise UsageError("test=True plays in one process: leave out multi_gpu=True and torchrun")
+    if cfg.test and cfg.train.algo != "ppo":
+        raise UsageError(
+            "test=True plays our own checkpoints: leave out train.algo (scripts/export.py converts others)"
+        )
 
 
 def _check_checkpoint(path: str, needed: bool) -> None:

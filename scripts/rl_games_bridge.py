@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -70,6 +70,7 @@ def translate(params: Mapping[str, Any], num_envs: int, device: str) -> dict[str
     for key in ("load_checkpoint", "load_path"):
         result.pop(key, None)
     result["torch_threads"] = 0  # leave torch's own number of threads
+    result["network"] = _network(result["network"])
     given = result["config"]
     result["config"] = {
         "name": given.get("name", "run"),
@@ -89,6 +90,7 @@ def translate(params: Mapping[str, Any], num_envs: int, device: str) -> dict[str
     if settings.central_value_config is not None:
         central = given["central_value_config"]
         central.pop("minibatch_size_per_env", None)
+        central["network"] = _network(central["network"])
         central["minibatch_size"] = _minibatch_size(settings, num_envs, settings.central_value_config)
         result["config"]["central_value_config"] = central
     return result
@@ -103,6 +105,19 @@ def _refuse_ours_only(settings: TrainConfig) -> None:
                 f"train.params.config.{name}={getattr(settings, name)} has no counterpart in rl-games: "
                 f"leave it at {defaults[name]}, or train with train.algo=ppo"
             )
+
+
+def _network(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """Write out what our network section may leave to its default and rl-games asks for."""
+    none = {"name": "None"}
+    space = (tree.get("space") or {}).get("continuous") or {}
+    head = {"mu_activation": "None", "sigma_activation": "None", "mu_init": {"name": "default"}, "fixed_sigma": True}
+    head["sigma_init"] = {"name": "const_initializer", "val": 0}
+    mlp = {"d2rl": False, "initializer": {"name": "default"}, "regularizer": none, "activation": "elu"}
+    result = {"name": "actor_critic", "separate": False, **tree, "mlp": {**mlp, **tree["mlp"]}}
+    if not tree.get("central_value"):
+        result["space"] = {"continuous": {**head, **space}}
+    return result
 
 
 def _minibatch_size(settings: TrainConfig, num_envs: int, own: Any = None) -> int:
@@ -121,26 +136,28 @@ def build_agent(params: dict[str, Any], env: Any, horizon: int, observer: Any = 
     """Return rl-games' agent, not yet started, for translated `params` and one of our environments."""
     from rl_games.torch_runner import Runner
 
-    runner = Runner(observer) if observer is not None else Runner()
-    params["config"]["vec_env"] = RlGamesVecEnv(env, horizon)
-    params["config"]["env_info"] = params["config"]["vec_env"].get_env_info()
     precision = torch.get_float32_matmul_precision()
+    runner = Runner(observer) if observer is not None else Runner()
+    torch.set_float32_matmul_precision(precision)  # which it lowers
+    params["config"]["vec_env"] = RlGamesVecEnv(env, horizon, params["config"]["games_to_track"])
+    params["config"]["env_info"] = params["config"]["vec_env"].get_env_info()
     runner.load_config(params)
-    torch.set_float32_matmul_precision(precision)
     return runner.algo_factory.create(runner.algo_name, base_name="run", params=runner.params)
 
 
 class RlGamesVecEnv:
     """One of our environments behind rl-games' interface; counts episodes and time as our learner does."""
 
-    def __init__(self, env: Any, horizon: int) -> None:
-        """Wrap `env`, which is stepped `horizon` times an iteration."""
+    def __init__(self, env: Any, horizon: int, window: int) -> None:
+        """Wrap `env`, which is stepped `horizon` times an iteration; statistics are over `window` episodes."""
         self.env = env
         device = torch.device(env.device)
         self.step_watch = Stopwatch(device)
         self.infos = MeanTracker()
         self._horizon, self._steps = horizon, 0
-        self.episodes = EpisodeTracker(env.num_envs, horizon, window=100, device=device)
+        self.episodes = EpisodeTracker(env.num_envs, horizon, window, device)
+        self.on_iteration: Callable[[], None] = lambda: None
+        """called when an iteration begins"""
 
     def get_env_info(self) -> dict[str, Any]:
         """Return the spaces."""
@@ -171,7 +188,8 @@ class RlGamesVecEnv:
         return self.episodes.summary(World()) | self.infos.pop("episode")
 
     def set_train_info(self, frames: int, *_: Any) -> None:
-        """Take rl-games' progress, which our tasks count themselves."""
+        """Begin an iteration; our tasks count their progress themselves."""
+        self.on_iteration()
 
     def get_env_state(self) -> None:
         """Keep nothing of the environment in rl-games' checkpoints."""

@@ -41,9 +41,14 @@ def _main(argv: list[str]) -> int:
         from gymscale.scripts.play import play
 
         return play(cfg)
+    run_dir_is_chosen = any(o.startswith("hydra.run.dir=") for o in flags.overrides)
+    if cfg.train.algo == "rl_games":
+        from gymscale.scripts import rl_games_training
+
+        return rl_games_training.train(cfg, run_dir_is_chosen)
     from gymscale.scripts.training import train
 
-    return train(cfg, run_dir_is_chosen=any(o.startswith("hydra.run.dir=") for o in flags.overrides))
+    return train(cfg, run_dir_is_chosen)
 
 
 def check(flags: argparse.Namespace) -> None:
