@@ -50,9 +50,13 @@ def page() -> str:
     for name in registry.names():
         cfg = config.to_plain(config.load([f"task={name}", "num_envs=1", "sim_device=cpu", "rl_device=cpu"]).task)
         task_class = registry.get(name)
-        kinds = [cfg["env"]["observationType"]] if task_class in shown else []
+        description, kinds = task_class.description, []
+        if task_class in shown:  # another config of a task: its own observation, and none of the other's measurements
+            kinds = [cfg["env"]["observationType"]]
+            unmeasured = tuple(result for result in description.results if not result.value)
+            description = description._replace(results=unmeasured)
         shown.add(task_class)
-        sections.append(markdown(name, task_class.description, cfg, kinds))
+        sections.append(markdown(name, description, cfg, kinds))
     return HEAD + quirks + "\n" + "\n".join(sections)
 
 

@@ -40,6 +40,7 @@ class AllegroHand(InHand):
         "16 numbers in [-1, 1]: joint position targets, from one limit to the other; "
         "{env.actionsMovingAverage} of it is mixed with the last target. With `env.useRelativeControl` an action "
         "moves the target, by at most {env.dofSpeedScale} rad/s instead.",
+        held=("1.000", "0.67 mm"),
     )
     parts = PARTS
     layouts = LAYOUTS

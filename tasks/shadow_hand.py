@@ -44,6 +44,7 @@ class ShadowHand(InHand):
         "20 numbers in [-1, 1]: position targets of the actuated joints, from one limit to the other; "
         "{env.actionsMovingAverage} of it is mixed with the last target. With `env.useRelativeControl` an action "
         "moves the target, by at most {env.dofSpeedScale} rad/s instead.",
+        held=("0.961", "0.68 mm"),
     )
     parts = PARTS
     layouts = LAYOUTS
