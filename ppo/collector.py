@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ppo.agent import Agent
+from ppo.compiled import compiled
 from ppo.config import TrainConfig
 from ppo.diagnostics import EpisodeTracker, MeanTracker, Stopwatch
 from ppo.distributed import World
@@ -24,6 +25,7 @@ class Collector:
         """Allocate storage for one rollout."""
         self.env = env
         self.agent = agent
+        self._act = compiled(agent.act, config.torch_compile)
         self.config = config
         self.device = device
         self.buffer = RolloutBuffer(
@@ -53,7 +55,7 @@ class Collector:
             self.observation = self.env.reset()
         with self.rollout_watch.measure():
             for t in range(config.horizon_length):
-                action = self.agent.act(self.observation, self.hidden)
+                action = self._act(self.observation, self.hidden)
                 buffer.observations[:, t] = self.observation["obs"]
                 if self.agent.central is not None:
                     buffer.states[:, t] = self.observation["states"]

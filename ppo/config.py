@@ -158,6 +158,8 @@ class TrainConfig:
     """the same on CPU: faster, but not shown to learn equally well everywhere"""
     cpu_update: str = "autograd"
     """`autograd`, or `hand_written` gradients (see `ppo.fast_cpu`): faster, only for an MLP with elu on a CPU"""
+    torch_compile: str = "none"
+    """compile policy and loss: `default` fuses kernels, `reduce-overhead` also replays CUDA graphs; `none` does not"""
 
     # Length of the run, statistics, files
     max_epochs: int = -1
@@ -193,6 +195,14 @@ class TrainConfig:
         _one_of("kl_estimator", self.kl_estimator, ("rl_games", "exact"))
         _one_of("cpu_update", self.cpu_update, ("autograd", "hand_written"))
         _one_of("shuffle", self.shuffle, ("none", "epoch", "iteration"))
+        _one_of("torch_compile", self.torch_compile, ("none", "default", "reduce-overhead"))
+        _require(
+            self.torch_compile != "reduce-overhead" or not self.network.rnn,
+            "torch_compile reduce-overhead is not for recurrent networks; use default",
+        )
+        _require(
+            self.torch_compile == "none" or self.cpu_update == "autograd", "torch_compile needs cpu_update autograd"
+        )
         _require(self.min_lr <= self.max_lr, f"min_lr {self.min_lr} is above max_lr {self.max_lr}")
         limited = self.max_epochs > 0 or self.max_frames > 0
         central = self.central_value_config
@@ -224,6 +234,8 @@ class TrainConfig:
         config = {_RENAMED.get(k, k): v for k, v in config.items() if k not in _DECIDED_ELSEWHERE}
         if config.get("lr_schedule", "") in (None, "None", "fixed", "identity"):
             config["lr_schedule"] = "constant"
+        if isinstance(config.get("torch_compile"), bool):  # as rl_games has it
+            config["torch_compile"] = "default" if config["torch_compile"] else "none"
         config["reward_shaper"] = _build(RewardShaper, config.get("reward_shaper") or {}, "params.config.reward_shaper")
         network = read_network(_section(params, "network", "params"))
         central = config.pop("central_value_config", None)

@@ -38,7 +38,8 @@ class Dense(nn.Linear):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Map (..., num_inputs) to (..., units)."""
-        if self.is_elu and x.device.type == "cpu" and not torch.is_autocast_enabled("cpu"):
+        plain = torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu")
+        if self.is_elu and x.device.type == "cpu" and not plain:
             return _CpuDenseElu.apply(x, self.weight, self.bias)
         return self.activation(super().forward(x))
 

@@ -6,6 +6,7 @@ import torch
 
 from ppo import distributions, losses, schedule
 from ppo.agent import Agent
+from ppo.compiled import compiled
 from ppo.config import TrainConfig
 from ppo.distributed import World
 from ppo.fast_cpu import HandWrittenLoss
@@ -52,6 +53,7 @@ class PolicyUpdate:
         rows = min(self.micro_batch_size, self.minibatch_size)
         hand_written = config.cpu_update == "hand_written"
         self._hand_written = HandWrittenLoss(agent.network, config, rows) if hand_written else None
+        self._loss_terms = compiled(self._terms, config.torch_compile)
         self._spare: Batch | None = None
 
     def _micro_batch_rows(self) -> int:
@@ -122,7 +124,7 @@ class PolicyUpdate:
         statistics = torch.zeros(len(STATISTICS), device=self.device)
         for micro in micros:
             share = len(micro) / total
-            terms, *policy = self._terms(micro)
+            terms, *policy = self._loss_terms(micro)
             self.optimizer.backward(torch.dot(terms, self._loss_weights) * share)
             statistics.add_(self._statistics(micro, terms, *policy), alpha=share)
         return statistics
