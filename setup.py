@@ -76,6 +76,7 @@ setup(
     # scripts/, cfg/ and assets/ lie beside each other in the checkout and under gymscale/ when installed.
     package_dir={"gymscale.scripts": "scripts", "gymscale.cfg": "cfg", "gymscale.assets": "assets"},
     package_data={
+        "isaacgym": ["py.typed"],
         "gymscale.cfg": ["**/*.yaml"],
         "gymscale.assets": ["**/*.xml", "**/*.urdf", "**/*.obj", "**/*.stl", "**/*.md", "**/*.json"],
     },

@@ -50,6 +50,10 @@ def test_every_data_file_is_installed_under_the_namespace(folder: str, kinds: se
     assert missing == []
 
 
+def test_isaacgym_says_that_it_is_typed(installed: Path) -> None:
+    assert (installed / "isaacgym" / "py.typed").is_file()
+
+
 def test_the_commands_are_declared(installed: Path) -> None:
     (declared,) = installed.glob("*.dist-info/entry_points.txt")
     text = declared.read_text()
