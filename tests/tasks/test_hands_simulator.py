@@ -235,7 +235,8 @@ def test_F1_resume_in_a_new_simulation_restores_the_state(build, name):
     rollout(task, actions[:40])
     state, random_numbers = task.get_state(), torch.get_rng_state()
     task.set_state(task.get_state())
-    expected = rollout(task, actions[40:])
+    rollout(task, actions[40:])
+    expected = task.actors[:, 1, :3].clone()
     resumed = build(name, 4, seed=0 if name.endswith("_FF") else 77, episodeLength=60)
     resumed.set_state(state)
     again = resumed.get_state()
@@ -243,4 +244,5 @@ def test_F1_resume_in_a_new_simulation_restores_the_state(build, name):
         for key, values in state[group].items():
             assert torch.equal(again[group][key], values), key
     torch.set_rng_state(random_numbers)
-    torch.testing.assert_close(rollout(resumed, actions[40:]), expected, rtol=0.0, atol=0.05)
+    rollout(resumed, actions[40:])
+    assert (resumed.actors[:, 1, :3] - expected).abs().max() < 0.01  # m, of the object, one step on
