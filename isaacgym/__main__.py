@@ -2,6 +2,7 @@
 
 python -m isaacgym [--cpu] SCRIPT [ARGS ...]     run a script; --cpu where it asks for CUDA and there is none
 python -m isaacgym --check SCRIPT_OR_FOLDER      read it, without running, and list the functions it uses
+python -m isaacgym --capabilities                list all functions and whether they are supported, in Markdown
 
 Exit codes: those of the script; of --check 0 if everything is supported, 1 if not; 2 for a wrong command line.
 """
@@ -30,9 +31,14 @@ def main(args: Sequence[str]) -> int:
     if "-h" in options or "--help" in options:
         print(__doc__)
         return 0
-    unknown = [option for option in options if option not in ("--cpu", "--check")]
+    unknown = [option for option in options if option not in ("--cpu", "--check", "--capabilities")]
     if unknown:
         return _refuse(f"unknown option {unknown[0]} before the script")
+    if "--capabilities" in options:
+        from isaacgym import _capabilities
+
+        print(_capabilities.table())
+        return 0
     if not rest:
         return _refuse("no script given")
     path = Path(rest[0])

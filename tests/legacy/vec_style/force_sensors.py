@@ -9,24 +9,17 @@ import torch
 
 STIFFNESS = 20.0
 
-SPRING = 20.0
-
 
 class Ant(VecTask):
     num_actions = 8
     spacing = 2.0
-    friction = 0.0  # else the feet, held by the ground, would carry the torso like an arch
-    ground_friction = 0.0
+    ground_friction = 0.0  # else the feet, held by the ground, would carry the torso like an arch
 
     def load_assets(self):
         options = gymapi.AssetOptions()
         options.default_dof_drive_mode = gymapi.DOF_MODE_NONE
         options.angular_damping = 0.0
         self.asset = self.gym.load_asset(self.sim, ASSETS, "ant/ant.xml", options)
-        shapes = self.gym.get_asset_rigid_shape_properties(self.asset)
-        for shape in shapes:
-            shape.friction = 0.0
-        self.gym.set_asset_rigid_shape_properties(self.asset, shapes)
         names = self.gym.get_asset_rigid_body_names(self.asset)
         self.feet = [i for i, name in enumerate(names) if "foot" in name]
         for foot in self.feet:

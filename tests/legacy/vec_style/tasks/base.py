@@ -22,7 +22,6 @@ class VecTask(gym.Env):
     dt = 1.0 / 60.0
     substeps = 2
     spacing = 1.5
-    friction = 1.0
     ground_friction = 1.0
     max_episode_length = 1000
 
@@ -43,7 +42,6 @@ class VecTask(gym.Env):
             quit()
         plane = gymapi.PlaneParams()
         plane.normal = gymapi.Vec3(0.0, 0.0, 1.0)
-        plane.static_friction = plane.dynamic_friction = self.friction
         plane.static_friction = plane.dynamic_friction = self.ground_friction
         self.gym.add_ground(self.sim, plane)
         self.envs = []
