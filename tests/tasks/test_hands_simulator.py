@@ -246,3 +246,22 @@ def test_F1_resume_in_a_new_simulation_restores_the_state(build, name):
     torch.set_rng_state(random_numbers)
     rollout(resumed, actions[40:])
     assert (resumed.actors[:, 1, :3] - expected).abs().max() < 0.01  # m, of the object, one step on
+
+
+@pytest.mark.parametrize("name", ["ShadowHandOpenAI_FF", "AllegroHandLSTM"])
+def test_training_with_a_central_critic_or_an_lstm_and_play(name, tmp_path, monkeypatch, capsys):
+    from gymscale.scripts import play, train
+
+    monkeypatch.chdir(tmp_path)
+    short = ["task.env.episodeLength=6", "task.env.resetTime=0"]
+    assert train.main([f"task={name}", "num_envs=4", "max_iterations=2", "hydra.run.dir=run", *short]) == 0
+    header, *rows = (tmp_path / "run" / "metrics.csv").read_text().splitlines()
+    columns = dict(zip(header.split(","), rows[-1].split(","), strict=True))
+    for metric in ("successes", "success_rate", "drops", "consecutive_successes", "rew_rotation"):
+        assert np.isfinite(float(columns[f"episode/{metric}"]))
+    assert float(columns["episode_length_mean"]) == pytest.approx(5.0, abs=0.5)
+    capsys.readouterr()
+    assert play.main(["checkpoint=run/nn/last.pth", "num_envs=3", "num_episodes=6"]) == 0
+    out = capsys.readouterr().out
+    assert "6 episodes: reward " in out
+    assert all(f"\n{name} " in out for name in ("successes", "success_rate", "drops"))
