@@ -26,6 +26,7 @@ OURS_ONLY = (
     "micro_batch_size",
     "mixed_precision_cpu",
     "cpu_update",
+    "torch_compile",
     "keep_last",
 )
 """Settings of our learner that rl-games has no counterpart of; they must keep their default."""

@@ -82,6 +82,7 @@ def test_a_central_critic_goes_over_with_its_own_minibatch() -> None:
         ("cpu_update=hand_written", "cpu_update=hand_written has no counterpart in rl-games: leave it at autograd"),
         ("kl_estimator=exact", "kl_estimator=exact has no counterpart in rl-games: leave it at rl_games"),
         ("max_lr=0.1", "max_lr=0.1 has no counterpart in rl-games: leave it at 0.01"),
+        ("torch_compile=default", "torch_compile=default has no counterpart in rl-games: leave it at none"),
     ],
 )
 def test_settings_without_counterpart_are_refused(setting: str, message: str) -> None:
