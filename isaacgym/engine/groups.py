@@ -7,6 +7,7 @@ difference: its methods take and give Gym's order. Maps are built once, by name.
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ from isaacgym.engine.joint_frames import dof_prim_names
 from isaacgym.engine.runtime import Binding, Runtime
 from isaacgym.engine.scene import Actor, Scene
 from isaacgym.engine.usd_basics import ENVS_PATH
+
+_logger = logging.getLogger(__name__)
 
 ARTICULATION, RIGID, STATIC = "k", "r", "s"
 _PATH = re.compile(rf"{ENVS_PATH}/e(\d+)/([krs])(\d+)_(\d+)")
@@ -140,6 +143,7 @@ class Group:
         self._runtime = runtime
         self._bindings: dict[str, Binding] = {}
         self._stages: dict[str, torch.Tensor] = {}
+        self._shape_orders: dict[int, np.ndarray] = {}
         paths = self.binding("ROOT_POSE" if kind == ARTICULATION else "POSE").paths
         self.actors = [self._actor_of(path, scene) for path in paths]
         actor_rows = np.array([actor.index for actor in self.actors])
@@ -204,6 +208,39 @@ class Group:
         if binding.paths != paths:
             raise RuntimeError(f"PhysX lists the links of {self.pattern} in an order of its own")
         return LinkRows(binding, len(actors))
+
+    def shape_order(self, actor: Actor) -> np.ndarray:
+        """Gym shape index of every PhysX shape of an actor: links in PhysX's order, the shapes of a link in file order.
+
+        A mesh that PhysX decomposes is one shape in Gym and several in PhysX.
+        """
+        asset = actor.asset
+        if asset.uid not in self._shape_orders:
+            links = [self.body_order.order.index(i) for i in range(self.num_bodies)]
+            counts = [self._pieces(actor, link) for link in links]
+            self._shape_orders[asset.uid] = np.concatenate([np.zeros(0, np.int64), *counts])
+        return self._shape_orders[asset.uid]
+
+    def _pieces(self, actor: Actor, body: int) -> np.ndarray:
+        """Gym shape index of every PhysX shape of one body."""
+        shapes = np.flatnonzero(actor.asset.shape_body == body)
+        kinds = [shape.kind for shape in actor.asset.model.bodies[body].shapes]
+        cut = kinds.count("decomposition")
+        if not cut:
+            return shapes
+        root = self.binding(self.root_pose).paths[self.actors.index(actor)]
+        path = f"{root.rsplit('/', 1)[0]}/b{body}"
+        total = self._runtime.bind_paths("RIGID_BODY_SHAPE_FRICTION_AND_RESTITUTION", [path]).shape[1]
+        found = total - (len(kinds) - cut)
+        if cut > 1:
+            _logger.warning(
+                "%s: PhysX cuts %d meshes of body %d into %d pieces; that each has as many is assumed when properties "
+                "of single shapes are set",
+                *(actor.asset.model.path, cut, body, found),
+            )
+        pieces = [len(part) for part in np.array_split(np.arange(found), cut)]
+        repeats = [pieces.pop(0) if kind == "decomposition" else 1 for kind in kinds]
+        return np.repeat(shapes, repeats)
 
     @property
     def root_pose(self) -> str:

@@ -66,7 +66,7 @@ def _body_quantities(group: Group, actors: Sequence[Actor]) -> dict[str, np.ndar
 
 def _shape_quantities(group: Group, actors: Sequence[Actor]) -> dict[str, np.ndarray]:
     """Friction, restitution and offsets of the actors' shapes, (k, S, ...), in PhysX's order of shapes."""
-    props = np.stack([actor.shape_props for actor in actors])[:, shape_order(group, actors[0])]
+    props = np.stack([actor.shape_props for actor in actors])[:, group.shape_order(actors[0])]
     return {
         "SHAPE_FRICTION_AND_RESTITUTION": np.stack([props["friction"], props["friction"], props["restitution"]], -1),
         "CONTACT_OFFSET": props["contact_offset"],
@@ -88,15 +88,6 @@ def _tendon_quantities(group: Group, actors: Sequence[Actor]) -> dict[str, np.nd
         "FIXED_TENDON_REST_LENGTH": props["fixed_spring_rest_length"],
         "FIXED_TENDON_LIMIT": np.stack([lower, upper], axis=-1),
     }
-
-
-def shape_order(group: Group, actor: Actor) -> np.ndarray:
-    """Gym shape index of every PhysX shape: links in PhysX's order, the shapes of a link in file order."""
-    bodies = actor.asset.shape_body
-    links = list(range(actor.num_bodies))
-    if group.kind == ARTICULATION:
-        links = [int(name[1:]) for name in group.binding("ROOT_POSE").body_names]
-    return np.concatenate([np.flatnonzero(bodies == link) for link in links]).astype(np.int64)
 
 
 KINDS: dict[str, tuple[Writer, str]] = {
@@ -144,13 +135,14 @@ class LiveProperties:
         self._pending.clear()
 
     def _write(self, group: Group, kind: str, rows: dict[int, Actor]) -> None:
-        """Write the marked rows of one group; single bodies of different assets go by their number of shapes."""
+        """Write the marked rows of one group; single bodies go by the order of their shapes, which assets share."""
         if group.kind == STATIC and kind == "body":
             return
-        by_size: dict[int, dict[int, Actor]] = {}
+        parts: dict[bytes, dict[int, Actor]] = {}
         for row, actor in rows.items():
-            by_size.setdefault(len(actor.shape_props), {})[row] = actor
-        for part in by_size.values():
+            key = group.shape_order(actor).tobytes() if kind == "shape" else b""
+            parts.setdefault(key, {})[row] = actor
+        for part in parts.values():
             for quantity, array in KINDS[kind][0](group, list(part.values())).items():
                 self._put(group, quantity, array, list(part))
 

@@ -88,7 +88,7 @@ class ActorWriter:
             put(prim, "physxContactReport:threshold", "Float", 0.0)
 
     def _write_shape(self, body: int, number: int, shape: Any) -> None:
-        path = f"{self.path}/b{body}/s{number}"
+        path = f"{self.path}/b{body}/s{number:04d}"  # PhysX lists the shapes of a body by name
         prim = usd_shapes.define(self.stage, path, shape, self.actor.scale, self.options)
         place(prim, shape.pos * self.actor.scale, shape.quat, keep_scale=True)
         props = self.actor.shape_props[number]
