@@ -224,7 +224,15 @@ class AssetMethods:
     def create_asset_force_sensor(
         self, asset: SceneAsset, body_idx: int, local_pose: Transform, props: ForceSensorProperties | None = None
     ) -> int:
-        """Put a force sensor on a body of actors created from now on; -1 where the body does not exist."""
+        """Put a force sensor on a body of every actor of the asset; -1 where the body does not exist.
+
+        Raises:
+            RuntimeError: when the asset has actors already, whose rows of the sensor tensor are fixed.
+        """
+        if asset.has_actors:
+            raise RuntimeError(
+                "create_asset_force_sensor: the asset has actors already; create its sensors before its first actor"
+            )
         if not 0 <= body_idx < len(asset.model.bodies):
             return -1
         chosen = ForceSensorProperties() if props is None else props

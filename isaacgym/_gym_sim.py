@@ -39,6 +39,14 @@ def choose_device(compute_device: int, params: SimParams) -> torch.device:
     return torch.device("cuda", compute_device)
 
 
+def _check_time(function: str, params: SimParams) -> None:
+    """Refuse a step that does not advance time."""
+    if not (params.dt > 0.0 and params.substeps >= 1):
+        raise ValueError(
+            f"{function}: dt is {params.dt} and substeps {params.substeps}; dt > 0 and at least 1 substep are needed"
+        )
+
+
 class SimMethods:
     """Creation, stepping, parameters, ground."""
 
@@ -54,10 +62,12 @@ class SimMethods:
         Raises:
             NotImplementedError: for the Flex back end (which is the default of ``type``, as in NVIDIA's package).
             RuntimeError: when the GPU pipeline is asked for on a machine without CUDA.
+            ValueError: when a step would not advance time.
         """
         if type != SIM_PHYSX:
             raise NotImplementedError("gymapi.Gym.create_sim: only gymapi.SIM_PHYSX is supported, Flex is not")
         params = SimParams() if params is None else copy(params)
+        _check_time("create_sim", params)
         return Simulation(params, choose_device(compute_device, params))
 
     def prepare_sim(self, sim: Simulation) -> bool:
@@ -81,7 +91,12 @@ class SimMethods:
         return copy(sim.params)
 
     def set_sim_params(self, sim: Simulation, params: SimParams) -> None:
-        """Take gravity, dt and substeps; after the build the other fields cannot change and are ignored."""
+        """Take gravity, dt and substeps; after the build the other fields cannot change and are ignored.
+
+        Raises:
+            ValueError: when a step would not advance time.
+        """
+        _check_time("set_sim_params", params)
         sim.change_params(copy(params))
 
     def get_sim_dof_count(self, sim: Simulation) -> int:

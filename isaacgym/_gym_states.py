@@ -31,6 +31,18 @@ def body_rows(actor: Actor) -> np.ndarray:
     return rows
 
 
+def _one_per_dof(actor: Actor, values: np.ndarray) -> np.ndarray:
+    """Values as float32 (D,).
+
+    Raises:
+        ValueError: when there is not one value for every DOF of the actor.
+    """
+    flat = np.asarray(values, np.float32).reshape(-1)
+    if len(flat) != actor.num_dofs:
+        raise ValueError(f"{len(flat)} values for the {actor.num_dofs} DOFs of actor {actor.name!r}")
+    return flat
+
+
 def body_pose(env: Env, body_handle: int) -> Transform:
     """Pose of a body (by its index in the environment), env-local; valid before the build too.
 
@@ -126,7 +138,7 @@ class StateMethods:
     def _set_targets(actor: Actor, quantity: str, targets: np.ndarray) -> bool:
         sim = env_sim(actor.env)
         full = torch.zeros(sim.scene.num_dofs, device=sim.device)
-        values = torch.as_tensor(np.asarray(targets, np.float32).reshape(-1), device=sim.device)
+        values = torch.as_tensor(_one_per_dof(actor, targets), device=sim.device)
         full[actor.dof_start : actor.dof_start + actor.num_dofs] = values
         sim.control.set_target(quantity, full, torch.tensor([actor.index], dtype=torch.int32, device=sim.device))
         return True
@@ -135,7 +147,7 @@ class StateMethods:
         """Add efforts (D,), N m or N, to one actor's DOFs for the next step; several calls add up."""
         actor = actor_of(env, handle)
         sim = env_sim(env)
-        sim.control.add_efforts(actor.dof_start, np.asarray(efforts, np.float32).reshape(-1))
+        sim.control.add_efforts(actor.dof_start, _one_per_dof(actor, efforts))
         return True
 
     def get_rigid_contacts(self, sim: Simulation) -> np.ndarray:

@@ -28,14 +28,22 @@ def _values(name: str, given: Tensor | torch.Tensor, count: int, device: torch.d
     return tensor.view(-1)
 
 
-def _indices(name: str, given: Tensor | torch.Tensor, count: int) -> torch.Tensor:
-    """Check an index tensor and return its first ``count`` entries, flat."""
+def _indices(name: str, given: Tensor | torch.Tensor, count: int, sim: Simulation) -> torch.Tensor:
+    """Check an index tensor and return its first ``count`` entries, flat. CUDA would have to wait for their range."""
     tensor = given.torch if isinstance(given, Tensor) else given
     if tensor.dtype != torch.int32:
         raise _BadTensorError(f"{name}: indices must be int32, got {tensor.dtype}; convert with .to(torch.int32)")
     if count > tensor.numel():
         raise _BadTensorError(f"{name}: {count} indices announced, {tensor.numel()} given")
-    return tensor.reshape(-1)[:count]
+    chosen = tensor.reshape(-1)[:count]
+    if tensor.device.type != sim.device.type:
+        raise _BadTensorError(f"{name}: the indices are on {tensor.device}, the simulation is on {sim.device}")
+    if sim.device.type == "cpu" and count > 0:
+        low, high = torch.aminmax(chosen)
+        if low < 0 or high >= len(sim.scene.actors):
+            wrong = int(low if low < 0 else high)
+            raise _BadTensorError(f"{name}: there is no actor {wrong}; the simulation has {len(sim.scene.actors)}")
+    return chosen
 
 
 def _refuse(error: Exception) -> bool:
@@ -193,7 +201,7 @@ class TensorMethods:
         sim.prepare()
         try:
             values = _values(name, states, 13 * len(sim.scene.actors), sim.device).view(-1, 13)
-            chosen = None if indices is None else _indices(name, indices, count)
+            chosen = None if indices is None else _indices(name, indices, count, sim)
         except _BadTensorError as error:
             return _refuse(error)
         if chosen is None or len(chosen):
@@ -204,7 +212,7 @@ class TensorMethods:
         sim.prepare()
         try:
             values = _values(name, states, 2 * sim.scene.num_dofs, sim.device).view(-1, 2)
-            chosen = None if indices is None else _indices(name, indices, count)
+            chosen = None if indices is None else _indices(name, indices, count, sim)
         except _BadTensorError as error:
             return _refuse(error)
         if chosen is None or len(chosen):
@@ -217,7 +225,7 @@ class TensorMethods:
         sim.prepare()
         try:
             values = _values(name, given, sim.scene.num_dofs, sim.device)
-            chosen = None if indices is None else _indices(name, indices, count)
+            chosen = None if indices is None else _indices(name, indices, count, sim)
         except _BadTensorError as error:
             return _refuse(error)
         if chosen is None or len(chosen):

@@ -26,6 +26,10 @@ OVERFLOW_WORDS = ("overflow", "exceeded", "capacity", "too small")
 
 _logger = logging.getLogger(LOGGER_NAME)
 _schemas_registered = False
+_living = 0
+"""Runtimes that are not destroyed: settings of the process cannot change while there are any."""
+_on_cuda = False
+"""Whether a runtime of this process was made for CUDA."""
 
 
 class RuntimeUnavailableError(RuntimeError):
@@ -205,7 +209,7 @@ class Runtime:
         Args:
             usd_path: the stage to load.
             device: where physics runs; a CUDA device selects GPU dynamics with tensors kept on the GPU.
-            num_threads: worker threads, see ``physics_threads``; ignored after the first scene of a process.
+            num_threads: worker threads, see ``physics_threads``; ignored while another runtime is alive.
 
         Raises:
             RuntimeUnavailableError: when the wheel does not fit or the device cannot be had.
@@ -222,7 +226,9 @@ class Runtime:
         self.device = device
         self.overflow = OverflowCounter()
         self._route_log(ovphysx)
+        global _living
         self._physx = self._create(ovphysx, device, num_threads)
+        _living += 1
         self._register_schemas(ovphysx)
         self._ordinal = 1
         self._stage = ovstage.Stage(f"gymscale-{id(self)}")
@@ -240,12 +246,17 @@ class Runtime:
 
     @staticmethod
     def _create(ovphysx: Any, device: torch.device, num_threads: int) -> Any:
-        ovphysx.set_global_config(ovphysx.GlobalConfigKey.NUM_THREADS, physics_threads(num_threads))
+        global _on_cuda
+        if ovphysx.PhysX.get_cpu_mode() if device.type == "cuda" else _on_cuda:
+            other = "CPU" if device.type == "cuda" else "GPU"
+            raise RuntimeUnavailableError(f"this process already runs PhysX on the {other}; use one process for each")
+        if not _living:
+            ovphysx.set_global_config(ovphysx.GlobalConfigKey.NUM_THREADS, physics_threads(num_threads))
         if device.type == "cpu":
-            ovphysx.PhysX.set_cpu_mode(True)
+            if not ovphysx.PhysX.get_cpu_mode():
+                ovphysx.PhysX.set_cpu_mode(True)
             return ovphysx.PhysX()
-        if ovphysx.PhysX.get_cpu_mode():
-            raise RuntimeUnavailableError("this process already runs PhysX on the CPU; use one process per device kind")
+        _on_cuda = True
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             # DirectGPU: tensors stay on the device. There is no other way yet to ask for it than the legacy config.
@@ -348,4 +359,6 @@ class Runtime:
         self._physx.wait_task(self._physx.detach_ovstage())
         self._stage.destroy()
         self._physx.destroy()
+        global _living
+        _living -= 1
         _logger.removeHandler(self.overflow)

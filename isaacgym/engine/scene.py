@@ -28,6 +28,7 @@ class SceneAsset:
     def __init__(self, model: Asset, params: SimParams) -> None:
         """Take the default properties from the model and the simulation's contact offsets."""
         self.uid = next(_uids)
+        self.has_actors = False
         self.model = model
         self.dof_props = model.dof_properties()
         self.body_props = asset_bodies(model, RIGID_BODY_DISABLE_GRAVITY)
@@ -172,7 +173,10 @@ class Scene:
 
         Raises:
             ValueError: when a later environment has been opened already.
+            RuntimeError: when the scene is built.
         """
+        if self.is_frozen:
+            raise RuntimeError("create_actor: the simulation is prepared already; create all actors before prepare_sim")
         if env is not self.envs[-1]:
             raise ValueError("create_actor: a later env exists already; fill the envs one after the other")
         model = asset.model
@@ -203,6 +207,7 @@ class Scene:
             shape_props=shapes,
             tendon_props=asset.tendon_props,
         )
+        asset.has_actors = True
         env.actors.append(actor)
         self.actors.append(actor)
         env.num_bodies += actor.num_bodies

@@ -7,6 +7,7 @@ Gym's sensor, whose internal conventions are not published.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,8 @@ import torch
 from isaacgym.engine.contacts import Contacts
 from isaacgym.engine.groups import ARTICULATION, Blocks, Group, LinkRows
 from isaacgym.engine.scene import Scene
+
+_logger = logging.getLogger(__name__)
 
 
 class _GroupSensors:
@@ -82,6 +85,11 @@ class ForceSensors:
                 for group in self._groups
                 if group.kind == ARTICULATION and group.actors[0].asset.model.force_sensors
             ]
+            if any(g.kind != ARTICULATION and any(a.asset.model.force_sensors for a in g.actors) for g in self._groups):
+                _logger.warning(
+                    "force sensors on actors of a single body read zero; physx.always_use_articulations = True "
+                    "makes them articulations"
+                )
             if any(sensors.needs_contacts for sensors in self._sensors):
                 self._contact_force = self._contacts.net_force
         return self._buffer

@@ -49,6 +49,7 @@ class Simulation:
         self.created = time.monotonic()
         self.runtime: Runtime | None = None
         self._overflows = 0
+        self._destroyed = False
 
     @property
     def is_built(self) -> bool:
@@ -56,9 +57,19 @@ class Simulation:
         return self.runtime is not None
 
     def prepare(self) -> None:
-        """Build the scene, if that has not been done."""
+        """Build the scene, if that has not been done.
+
+        Raises:
+            RuntimeError: when the simulation has been destroyed.
+        """
         if self.runtime is None:
-            self._build()
+            if self._destroyed:
+                raise RuntimeError("the simulation has been destroyed; create a new one with create_sim")
+            try:
+                self._build()
+            except BaseException:
+                self.destroy()
+                raise
 
     def _build(self) -> None:
         scene = self.scene
@@ -225,6 +236,7 @@ class Simulation:
 
     def destroy(self) -> None:
         """Stop PhysX; the simulation cannot be used afterwards."""
+        self._destroyed = True
         if self.runtime is not None:
             self.runtime.destroy()
             self.runtime = None

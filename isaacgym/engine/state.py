@@ -59,9 +59,9 @@ class State:
         self.groups = groups
         self.device = device
         actor_anchors = np.array([anchors[actor.env.index] for actor in scene.actors]).reshape(-1, 3)
-        body_counts = [actor.num_bodies for actor in scene.actors]
+        body_counts = torch.tensor([actor.num_bodies for actor in scene.actors], dtype=torch.int64, device=device)
         self.actor_anchors = torch.as_tensor(actor_anchors, dtype=torch.float32, device=device)
-        self.body_anchors = self.actor_anchors.repeat_interleave(torch.tensor(body_counts, device=device), dim=0)
+        self.body_anchors = self.actor_anchors.repeat_interleave(body_counts, dim=0)
         self.shifted = bool(np.any(actor_anchors != 0.0))
         self.written = WrittenRoots(len(scene.actors), device)
         self._root: torch.Tensor | None = None
