@@ -9,7 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
-from isaacgym._enums import DOF_INVALID, DOF_ROTATION, DOF_TRANSLATION, DofType
+from isaacgym._enums import (
+    DOF_INVALID,
+    DOF_ROTATION,
+    DOF_TRANSLATION,
+    JOINT_BALL,
+    JOINT_FIXED,
+    JOINT_PRISMATIC,
+    JOINT_REVOLUTE,
+    DofType,
+    JointType,
+)
 from isaacgym._params import (
     ActuatorProperties,
     AssetOptions,
@@ -17,7 +27,7 @@ from isaacgym._params import (
     RigidShapeProperties,
     TendonProperties,
 )
-from isaacgym._values import Transform
+from isaacgym._values import IndexRange, Transform
 from isaacgym.engine import properties
 from isaacgym.engine.asset import (
     Asset,
@@ -32,6 +42,11 @@ from isaacgym.engine.simulation import Simulation
 
 _logger = logging.getLogger(__name__)
 
+JOINT_TYPES = {
+    "fixed": JOINT_FIXED,
+    "revolute": JOINT_REVOLUTE,
+    "prismatic": JOINT_PRISMATIC,
+}
 DOF_TYPE_NAMES = {DOF_INVALID: "Invalid", DOF_ROTATION: "Rotation", DOF_TRANSLATION: "Translation"}
 
 
@@ -157,6 +172,32 @@ class AssetMethods:
     def get_asset_joint_name(self, asset: SceneAsset, index: int) -> str:
         """Return the name of one joint."""
         return asset.model.joint_names[index]
+
+    def get_asset_joint_names(self, asset: SceneAsset) -> list[str]:
+        """Return the joint names, fixed ones included."""
+        return list(asset.model.joint_names)
+
+    def get_asset_joint_dict(self, asset: SceneAsset) -> dict[str, int]:
+        """Return the index of every joint by name, fixed ones included."""
+        return {name: i for i, name in enumerate(asset.model.joint_names)}
+
+    def find_asset_joint_index(self, asset: SceneAsset, name: str) -> int:
+        """Return the index of a joint, -1 where there is none."""
+        return _find(asset.model.joint_names, name)
+
+    def get_asset_joint_type(self, asset: SceneAsset, index: int) -> JointType:
+        """Return the kind of a joint; several hinges of one body are one ball joint."""
+        joints = [body.joints for body in asset.model.bodies if body.joints][index]
+        return JOINT_BALL if len(joints) > 1 else JOINT_TYPES[joints[0].kind]
+
+    def get_joint_type_string(self, joint_type: JointType) -> str:
+        """Return the English name of a joint type."""
+        return JointType(int(joint_type)).name.removeprefix("JOINT_").capitalize()
+
+    def get_asset_rigid_body_shape_indices(self, asset: SceneAsset) -> list[IndexRange]:
+        """Return for every body which of the asset's shapes are its own."""
+        counts = [len(body.shapes) for body in asset.model.bodies]
+        return [IndexRange(start=sum(counts[:i]), count=count) for i, count in enumerate(counts)]
 
     def get_asset_rigid_shape_count(self, asset: SceneAsset) -> int:
         """Return the number of collision shapes."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from isaacgym._gym_actors import actor_of
 from isaacgym._params import ActuatorProperties, RigidBodyProperties, RigidShapeProperties, TendonProperties
-from isaacgym._values import Vec3
+from isaacgym._values import IndexRange, Vec3
 from isaacgym.engine import properties
 from isaacgym.engine.scene import Actor, Env
 
@@ -83,6 +83,11 @@ class PropertyMethods:
     def get_actor_actuator_properties(self, env: Env, handle: int) -> list[ActuatorProperties]:
         """Return the actuators of the actor's file."""
         made: list[ActuatorProperties] = self.get_asset_actuator_properties(actor_of(env, handle).asset)  # type: ignore[attr-defined]
+        return made
+
+    def get_actor_rigid_body_shape_indices(self, env: Env, handle: int) -> list[IndexRange]:
+        """Return for every body of the actor which of its shapes are the body's."""
+        made: list[IndexRange] = self.get_asset_rigid_body_shape_indices(actor_of(env, handle).asset)  # type: ignore[attr-defined]
         return made
 
     def enable_actor_dof_force_sensors(self, env: Env, handle: int) -> bool:

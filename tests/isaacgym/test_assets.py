@@ -41,6 +41,30 @@ def test_bodies_of_an_asset(finger):
     assert gym.get_asset_soft_body_count(asset) == 0
 
 
+def test_shapes_of_each_body(finger):
+    world, asset = finger
+    env = world.env()
+    actor = world.actor(env, asset)
+    for ranges in (
+        world.gym.get_asset_rigid_body_shape_indices(asset),
+        world.gym.get_actor_rigid_body_shape_indices(env, actor),
+    ):
+        assert [(part.start, part.count) for part in ranges] == [(0, 1), (1, 2), (3, 0), (3, 0)]
+
+
+def test_several_hinges_of_a_body_are_a_ball_joint(make_world, tmp_path):
+    path = tmp_path / "ball.xml"
+    inertial = '<inertial pos="0 0 0" mass="1" diaginertia=".1 .1 .1"/>'
+    hinges = '<joint name="x" axis="1 0 0"/><joint name="y" axis="0 1 0"/>'
+    slide = f'<body name="c">{inertial}<joint name="z" type="slide"/></body>'
+    tree = f'<body name="a">{inertial}<body name="b">{inertial}{hinges}</body>{slide}</body>'
+    path.write_text(f"<mujoco><worldbody>{tree}</worldbody></mujoco>")
+    world = make_world()
+    gym, asset = world.gym, world.load(path)
+    kinds = [gym.get_asset_joint_type(asset, i) for i in range(gym.get_asset_joint_count(asset))]
+    assert kinds == [gymapi.JOINT_BALL, gymapi.JOINT_PRISMATIC]
+
+
 def test_joints_and_dofs_of_an_asset(finger):
     gym, asset = finger[0].gym, finger[1]
     names = ["knuckle", "tip", "rail"]
@@ -108,6 +132,12 @@ def test_a_kept_fixed_joint_is_a_joint_without_a_dof(make_world, tmp_path):
     assert gym.get_actor_joint_names(env, actor) == ["turn", "weld"]
     assert gym.get_actor_joint_dict(env, actor) == {"turn": 0, "weld": 1}
     assert gym.get_asset_dof_count(asset) == gym.get_actor_dof_count(env, actor) == 1
+    assert gym.get_asset_joint_names(asset) == ["turn", "weld"]
+    assert gym.get_asset_joint_dict(asset) == {"turn": 0, "weld": 1}
+    assert [gym.find_asset_joint_index(asset, name) for name in ("weld", "base")] == [1, -1]
+    kinds = [gym.get_asset_joint_type(asset, i) for i in range(2)]
+    assert kinds == [gymapi.JOINT_REVOLUTE, gymapi.JOINT_FIXED]
+    assert [gym.get_joint_type_string(kind) for kind in kinds] == ["Revolute", "Fixed"]
     world.actor(world.env(), asset)
     assert gym.get_env_joint_count(env) == 2
     assert gym.get_sim_joint_count(world.sim) == 4
