@@ -103,7 +103,7 @@ NOTES: dict[str, str] = {
     "set_actor_tendon_properties": _TENDONS,
     "set_asset_rigid_shape_properties": "for actors created from then on",
     "set_asset_tendon_properties": "for actors created from then on; see Tendons",
-    "set_sim_params": "after prepare_sim: gravity, dt and substeps; the rest is ignored",
+    "set_sim_params": "after prepare_sim: gravity, dt and substeps; the rest is ignored with a warning",
     "write_viewer_image_to_file": "writes nothing and warns: no renderer",
 }
 """What to know about supported functions."""

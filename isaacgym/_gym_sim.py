@@ -91,7 +91,7 @@ class SimMethods:
         return copy(sim.params)
 
     def set_sim_params(self, sim: Simulation, params: SimParams) -> None:
-        """Take gravity, dt and substeps; after the build the other fields cannot change and are ignored.
+        """Take gravity, dt and substeps; after the build changes of other fields are ignored, with a warning.
 
         Raises:
             ValueError: when a step would not advance time.

@@ -65,7 +65,7 @@ class Collector:
                     self.observation, rewards, dones, info = self.env.step(self.to_env(action.actions))
                 self.episodes.step(t, rewards, dones)
                 self.infos.add(info.get("episode", {}))
-                shaped = self._shape(rewards)
+                shaped = config.reward_shaper.apply(rewards)
                 if config.value_bootstrap and "time_outs" in info:
                     shaped = bootstrap_time_outs(shaped, action.values, info["time_outs"], config.gamma)
                 buffer.rewards[:, t] = shaped
@@ -80,10 +80,6 @@ class Collector:
         if not self.config.clip_actions:
             return actions
         return actions.clamp(-1.0, 1.0) * self._action_scale + self._action_offset
-
-    def _shape(self, rewards: torch.Tensor) -> torch.Tensor:
-        shaper = self.config.reward_shaper
-        return ((rewards + shaper.shift_value) * shaper.scale_value).clamp(shaper.min_val, shaper.max_val)
 
     def state_dict(self) -> dict[str, Any]:
         """The state between two rollouts, without the environment's own."""

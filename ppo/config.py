@@ -7,7 +7,10 @@ import difflib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
 
 ACTIVATIONS = ("elu", "relu", "tanh", "selu", "gelu", "silu", "swish", "sigmoid", "softplus")
 INITIALIZERS = ("default", "const_initializer", "orthogonal_initializer")
@@ -33,6 +36,10 @@ class RewardShaper:
     shift_value: float = 0.0
     min_val: float = -math.inf
     max_val: float = math.inf
+
+    def apply(self, rewards: torch.Tensor) -> torch.Tensor:
+        """Shape rewards (N,)."""
+        return ((rewards + self.shift_value) * self.scale_value).clamp(self.min_val, self.max_val)
 
 
 @dataclass(frozen=True)

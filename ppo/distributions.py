@@ -10,7 +10,7 @@ import math
 
 import torch
 
-_LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _KL_EPS = 1e-5
 
 
@@ -18,19 +18,19 @@ def sample(mean: torch.Tensor, log_std: torch.Tensor) -> tuple[torch.Tensor, tor
     """Draw actions; returns (actions (..., A), log-probabilities (...))."""
     noise = torch.randn_like(mean)
     actions = torch.addcmul(mean, log_std.exp(), noise)
-    log_prob = -(noise.square_().mul_(0.5) + log_std + _LOG_SQRT_2PI).sum(-1)
+    log_prob = -(noise.square_().mul_(0.5) + log_std + LOG_SQRT_2PI).sum(-1)
     return actions, log_prob
 
 
 def log_prob(actions: torch.Tensor, mean: torch.Tensor, log_std: torch.Tensor) -> torch.Tensor:
     """Log-density of the actions."""
     standardised = (actions - mean) * torch.exp(-log_std)
-    return -(0.5 * standardised.square() + log_std + _LOG_SQRT_2PI).sum(-1)
+    return -(0.5 * standardised.square() + log_std + LOG_SQRT_2PI).sum(-1)
 
 
 def entropy(log_std: torch.Tensor) -> torch.Tensor:
     """Differential entropy; independent of the mean."""
-    return (log_std + (0.5 + _LOG_SQRT_2PI)).sum(-1)
+    return (log_std + (0.5 + LOG_SQRT_2PI)).sum(-1)
 
 
 def kl_divergence(

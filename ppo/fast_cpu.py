@@ -8,7 +8,6 @@ only the hidden layers are computed in it; heads, losses and accumulated gradien
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -198,7 +197,7 @@ class _Worker:
         precision = torch.exp(-self._log_std)
         standardised = (batch.actions - mean).mul_(precision)
         squares = standardised.square()
-        constant = self._log_std.sum() + 0.5 * math.log(2.0 * math.pi) * len(self._log_std)
+        constant = (self._log_std + distributions.LOG_SQRT_2PI).sum()
         log_prob = squares.sum(-1).mul_(-0.5).sub_(constant)
         ratio = log_prob.sub_(batch.log_probs).exp_()
         clip = self._config.e_clip

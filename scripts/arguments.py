@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NoReturn
 
 from hydra._internal.utils import get_args_parser
@@ -31,6 +31,19 @@ def flags_first(argv: Sequence[str], overrides: Sequence[str]) -> list[str]:
     for override in overrides:
         flags.remove(override)
     return [*flags, *overrides]
+
+
+def take_own(words: Sequence[str], keys: Collection[str]) -> tuple[dict[str, str], list[str]]:
+    """Return the values of a program's own keys, and all other words, which are config overrides."""
+    own: dict[str, str] = {}
+    overrides: list[str] = []
+    for word in words:
+        key, _, value = word.partition("=")
+        if key in keys:
+            own[key] = value
+        else:
+            overrides.append(word)
+    return own, overrides
 
 
 def _raise_usage_error(message: str) -> NoReturn:

@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gymscale.scripts import config, exits, learner_benchmark, learners, preflight
-from gymscale.scripts.arguments import parse_flags
+from gymscale.scripts.arguments import parse_flags, take_own
 from gymscale.scripts.config import UsageError
 from gymscale.scripts.learner_benchmark import SIZES, Entry
 
@@ -116,14 +116,7 @@ def read_request(words: Sequence[str], config_dir: str | None) -> Request:
     Raises:
         UsageError: A value that cannot be used.
     """
-    own: dict[str, str] = {}
-    overrides: list[str] = []
-    for word in words:
-        key, _, value = word.partition("=")
-        if key in (*OWN_KEYS, "task", "num_envs"):
-            own[key] = value
-        else:
-            overrides.append(word)
+    own, overrides = take_own(words, (*OWN_KEYS, "task", "num_envs"))
     iterations = own.get("iterations", "10")
     if not iterations.isdigit() or int(iterations) < 1:
         raise UsageError(f"iterations must be a whole number of at least 1, got '{iterations}'")

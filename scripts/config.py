@@ -275,6 +275,10 @@ def _check_root_values(cfg: DictConfig) -> None:
             allowed = ", ".join(str(choice) for choice in choices)
             raise UsageError(f"{key} must be one of {allowed}, got '{value}'")
     _check_processes(cfg)
+    if cfg.test and cfg.train.algo != "ppo":
+        raise UsageError(
+            "test=True plays our own checkpoints: leave out train.algo (scripts/export.py converts others)"
+        )
     if re.search(r"[/\\\s]", str(cfg.experiment)):
         raise UsageError(f"experiment names a folder, so it has no slashes or spaces; got '{cfg.experiment}'")
     _check_checkpoint(str(cfg.checkpoint or ""), needed=cfg.test)
@@ -288,10 +292,6 @@ def _check_processes(cfg: DictConfig) -> None:
         raise UsageError(f"torchrun started {processes.count()} processes: add multi_gpu=True, or start without it")
     if cfg.multi_gpu and cfg.test:
         raise UsageError("test=True plays in one process: leave out multi_gpu=True and torchrun")
-    if cfg.test and cfg.train.algo != "ppo":
-        raise UsageError(
-            "test=True plays our own checkpoints: leave out train.algo (scripts/export.py converts others)"
-        )
 
 
 def _check_checkpoint(path: str, needed: bool) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from gymscale.scripts import config, exits, preflight
-from gymscale.scripts.arguments import parse_flags
+from gymscale.scripts.arguments import parse_flags, take_own
 from gymscale.scripts.config import UsageError
 
 OWN_KEYS = ("from_rl_games", "to", "trusted")
@@ -71,14 +71,7 @@ def read_request(words: Sequence[str]) -> Request:
     Raises:
         UsageError: A value that is missing or cannot be used.
     """
-    own: dict[str, str] = {}
-    overrides: list[str] = []
-    for word in words:
-        key, _, value = word.partition("=")
-        if key in OWN_KEYS:
-            own[key] = value
-        else:
-            overrides.append(word)
+    own, overrides = take_own(words, OWN_KEYS)
     for key, example in (("from_rl_games", "nn/Ant.pth"), ("to", "ant.pth")):
         if not own.get(key):
             raise UsageError(f"{key}= is missing, for example {key}={example}")

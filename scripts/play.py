@@ -14,7 +14,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from gymscale.scripts import config, exits, preflight
-from gymscale.scripts.arguments import parse_flags
+from gymscale.scripts.arguments import parse_flags, take_own
 from gymscale.scripts.config import UsageError
 
 PLAYED_ENVS = 64
@@ -45,10 +45,11 @@ def _main(argv: list[str]) -> int:
 
 def _take_switch(name: str, overrides: Sequence[str]) -> tuple[bool, list[str]]:
     """Return a switch of this program's own (off unless it is given) and the overrides without it."""
-    values = {word.partition("=")[2] for word in overrides if word.partition("=")[0] == name}
-    if not values <= {"True", "true", "False", "false"}:
-        raise UsageError(f"{name} must be True or False, got '{', '.join(sorted(values))}'")
-    return bool(values & {"True", "true"}), [word for word in overrides if word.partition("=")[0] != name]
+    own, rest = take_own(overrides, (name,))
+    value = own.get(name, "False")
+    if value not in ("True", "true", "False", "false"):
+        raise UsageError(f"{name} must be True or False, got '{value}'")
+    return value in ("True", "true"), rest
 
 
 def _with_saved_task(overrides: Sequence[str]) -> tuple[list[str], dict[str, Any]]:

@@ -30,8 +30,7 @@ def make(
     Raises:
         ValueError: an unknown task, key or value; the message says which and what fits.
     """
-    from tasks import gymnasium_env
+    from tasks import gymnasium_env, registry
 
-    return gymnasium_env.make(
-        name, num_envs, arrays=arrays, sim_device=sim_device, rl_device=rl_device, overrides=overrides
-    )
+    arguments = gymnasium_env.read_settings()(name, num_envs, sim_device, rl_device, list(overrides))
+    return gymnasium_env.GymnasiumEnv(registry.get(name)(**arguments), arrays)

@@ -54,21 +54,13 @@ def ant_reward_terms(
         actions: (N, 8) applied actions.
         weights: from the config.
     """
-    fallen = obs[:, 0] < weights.termination_height
     power = (actions * obs[:, DOF_VEL]).abs().sum(dim=1)
     at_limit = (obs[:, DOF_POS] > JOINT_LIMIT).sum(dim=1)
-    terms = {
-        "progress": potential - previous_potential,
-        "alive": torch.full_like(potential, weights.alive),
-        "upright": locomotion.upright_reward(obs[:, 10], weights.up),
-        "heading": locomotion.heading_reward(obs[:, 11], weights.heading),
-        "action_cost": (actions * actions).sum(dim=1) * -weights.action,
+    costs = {
         "energy_cost": power * -weights.energy,
         "joint_limit_cost": at_limit * -weights.joint_limit,
     }
-    terms = {name: term.masked_fill(fallen, 0.0) for name, term in terms.items()}
-    terms["death"] = fallen * weights.death
-    return terms
+    return locomotion.running_terms(obs, potential - previous_potential, actions, costs, weights)
 
 
 DESCRIPTION = Description(

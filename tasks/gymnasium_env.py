@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from importlib import metadata
-from typing import Any, Dict, Iterator, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, Tuple, Union
 
 from isaacgym import gymapi as _gymapi  # isort: skip  # noqa: F401 - wants to be imported before torch
 import numpy as np
@@ -13,7 +13,6 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
-from tasks import registry
 from tasks.base.errors import TaskError
 from tasks.base.vec_task import VecTask
 
@@ -155,25 +154,7 @@ class RandomStream:
             torch.cuda.set_rng_state(state, device)
 
 
-def make(
-    name: str,
-    num_envs: int | None = None,
-    *,
-    arrays: str = "numpy",
-    sim_device: str = "auto",
-    rl_device: str = "auto",
-    overrides: Sequence[str] = (),
-) -> GymnasiumEnv:
-    """Build the task called `name` with its config file; see `tasks.make`.
-
-    Raises:
-        ValueError: an unknown task, key or value; the message says which and what fits.
-    """
-    arguments = _read_settings()(name, num_envs, sim_device, rl_device, list(overrides))
-    return GymnasiumEnv(registry.get(name)(**arguments), arrays)
-
-
-def _read_settings() -> Any:
+def read_settings() -> Any:
     """Find the function (task, num_envs, sim_device, rl_device, overrides) -> arguments of the task's class."""
     found = metadata.entry_points()
     group: Any = found.select(group=SETTINGS_GROUP) if hasattr(found, "select") else found.get(SETTINGS_GROUP, ())

@@ -72,21 +72,13 @@ def humanoid_reward_terms(
         effort_ratio: (21,) effort of each motor over the largest effort.
         weights: from the config.
     """
-    fallen = obs[:, 0] < weights.termination_height
     power = (actions * obs[:, DOF_VEL]).abs() @ effort_ratio
     beyond = torch.clamp(obs[:, DOF_POS].abs() - JOINT_LIMIT, min=0.0) @ effort_ratio
-    terms = {
-        "progress": potential - previous_potential,
-        "alive": torch.full_like(potential, weights.alive),
-        "upright": locomotion.upright_reward(obs[:, 10], weights.up),
-        "heading": locomotion.heading_reward(obs[:, 11], weights.heading),
-        "action_cost": (actions * actions).sum(dim=1) * -weights.action,
+    costs = {
         "energy_cost": power * -weights.energy,
         "joint_limit_cost": beyond * (-weights.joint_limit / (1.0 - JOINT_LIMIT)),
     }
-    terms = {name: term.masked_fill(fallen, 0.0) for name, term in terms.items()}
-    terms["death"] = fallen * weights.death
-    return terms
+    return locomotion.running_terms(obs, potential - previous_potential, actions, costs, weights)
 
 
 DESCRIPTION = Description(

@@ -123,6 +123,32 @@ def upright_reward(up: Tensor, weight: float) -> Tensor:
     return (up > UPRIGHT) * weight
 
 
+def running_terms(
+    obs: Tensor, progress: Tensor, actions: Tensor, costs: dict[str, Tensor], weights: Weights
+) -> dict[str, Tensor]:
+    """Weighted reward terms (N,) each, of a robot that runs: the common ones and its own `costs`.
+
+    Args:
+        obs: (N, >= 12) unclipped observations without noise, whose first numbers are those of the torso.
+        progress: (N,) potential gained in the step.
+        actions: (N, A) applied actions.
+        costs: weighted terms (N,) of the robot's own, not positive.
+        weights: from the config.
+    """
+    fallen = obs[:, 0] < weights.termination_height
+    terms = {
+        "progress": progress,
+        "alive": torch.full_like(progress, weights.alive),
+        "upright": upright_reward(obs[:, 10], weights.up),
+        "heading": heading_reward(obs[:, 11], weights.heading),
+        "action_cost": (actions * actions).sum(dim=1) * -weights.action,
+        **costs,
+    }
+    terms = {name: term.masked_fill(fallen, 0.0) for name, term in terms.items()}
+    terms["death"] = fallen * weights.death
+    return terms
+
+
 def unscale_coefficients(lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
     """Factor and offset (D,) that map joint positions from [lower, upper] to [-1, 1]."""
     span = upper - lower

@@ -230,7 +230,9 @@ class Group:
             return shapes
         root = self.binding(self.root_pose).paths[self.actors.index(actor)]
         path = f"{root.rsplit('/', 1)[0]}/b{body}"
-        total = self._runtime.bind_paths("RIGID_BODY_SHAPE_FRICTION_AND_RESTITUTION", [path]).shape[1]
+        binding = self._runtime.bind_paths("RIGID_BODY_SHAPE_FRICTION_AND_RESTITUTION", [path])
+        total = binding.shape[1]
+        binding.destroy()
         found = total - (len(kinds) - cut)
         if cut > 1:
             _logger.warning(

@@ -50,6 +50,7 @@ class Simulation:
         self.runtime: Runtime | None = None
         self._overflows = 0
         self._destroyed = False
+        self._ignored: set[str] = set()
 
     @property
     def is_built(self) -> bool:
@@ -230,9 +231,21 @@ class Simulation:
         if self.runtime is None:
             self.params.physx = params.physx
             self.params.up_axis = params.up_axis
-        elif changed:
+            return
+        if changed:
             direction, magnitude = split_gravity(np.array(gravity))
             self.runtime.set_gravity(direction, magnitude, SCENE_PATH)
+        self._tell_ignored(params)
+
+    def _tell_ignored(self, params: SimParams) -> None:
+        """Warn, once for each, of parameters in ``params`` that differ from those of the build."""
+        old, new = self.params.physx, params.physx
+        ignored = {f"physx.{name}" for name in old.field_names() if getattr(old, name) != getattr(new, name)}
+        if params.up_axis != self.params.up_axis:
+            ignored.add("up_axis")
+        if fresh := sorted(ignored - self._ignored):
+            _logger.warning("set_sim_params: after prepare_sim this cannot change and is ignored: %s", ", ".join(fresh))
+            self._ignored.update(fresh)
 
     def destroy(self) -> None:
         """Stop PhysX; the simulation cannot be used afterwards."""

@@ -90,11 +90,6 @@ class Job:
         """Minibatches a mini-epoch; they divide the batch."""
         return -(-self.batch // minibatch_samples(self.config, self.env.num_envs))
 
-    def shape_rewards(self, rewards: Any) -> Any:
-        """Scale and clip rewards (N,) as the config says, for libraries that do not."""
-        shaper = self.config.reward_shaper
-        return ((rewards + shaper.shift_value) * shaper.scale_value).clamp(shaper.min_val, shaper.max_val)
-
 
 def run(name: str, job: Job, turn: Turn) -> None:
     """Train with the learner called `name` until `turn` returns False."""

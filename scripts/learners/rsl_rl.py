@@ -25,7 +25,7 @@ def run(job: Job, turn: Turn) -> None:
                 observation, rewards, dones, info = env.step(actions.clamp(-1.0, 1.0))
                 observations = _pack(job, observation)
                 extras = {"time_outs": info["time_outs"]} if config.value_bootstrap else {}
-                algorithm.process_env_step(observations, job.shape_rewards(rewards), dones, extras)
+                algorithm.process_env_step(observations, config.reward_shaper.apply(rewards), dones, extras)
             algorithm.compute_returns(observations)
         algorithm.update()
 

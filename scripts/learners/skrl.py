@@ -37,7 +37,7 @@ def run(job: Job, turn: Turn) -> None:
                     observations=observations,
                     states=None,
                     actions=actions,
-                    rewards=job.shape_rewards(rewards).unsqueeze(1),
+                    rewards=job.config.reward_shaper.apply(rewards).unsqueeze(1),
                     next_observations=observation["obs"],
                     next_states=None,
                     terminated=(dones.bool() & ~time_outs).unsqueeze(1),

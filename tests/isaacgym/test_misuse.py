@@ -130,6 +130,22 @@ def test_time_goes_on(make_world, dt, substeps):
         gym.set_sim_params(make_world().sim, params)
 
 
+def test_parameters_that_the_build_has_fixed_are_named_once(make_world, caplog):
+    world = make_world()
+    world.actor(world.env(), world.box())
+    world.prepare("root")
+    params = world.gym.get_sim_params(world.sim)
+    params.gravity = gymapi.Vec3(0.0, 0.0, -1.0)
+    world.gym.set_sim_params(world.sim, params)
+    assert "set_sim_params" not in caplog.text
+    params.physx.rest_offset, params.physx.num_position_iterations = 0.125, 9
+    for _ in range(2):
+        world.gym.set_sim_params(world.sim, params)
+    message = "after prepare_sim this cannot change and is ignored: physx.num_position_iterations, physx.rest_offset"
+    assert caplog.text.count(message) == 1
+    assert world.gym.get_sim_params(world.sim).physx.rest_offset != 0.125
+
+
 def test_a_destroyed_simulation_is_not_built_again(make_world):
     world = make_world()
     world.actor(world.env(), world.box())
