@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from ppo.extensions import CapoConfig, DiagnosticsConfig, EwmaConfig, SapgConfig
+from ppo.reading import ConfigError as ConfigError
+from ppo.reading import build, convert, one_of, require, require_known, section
 
 if TYPE_CHECKING:
     import torch
@@ -22,10 +24,7 @@ _DECIDED_ELSEWHERE = frozenset(
     + ("player", "train_dir", "ppo")
 )
 _RENAMED = {"seq_len": "seq_length"}
-
-
-class ConfigError(ValueError):
-    """The settings cannot be used; the message is one line that names the key."""
+_EXTENSIONS = {"ewma": EwmaConfig, "sapg": SapgConfig, "capo": CapoConfig, "diagnostics": DiagnosticsConfig}
 
 
 @dataclass(frozen=True)
@@ -103,8 +102,8 @@ class CentralValueConfig:
         """Check values."""
         _check_minibatch(self)
         _check_positive(self, "learning_rate", "e_clip", "grad_norm")
-        _require(self.mini_epochs >= 1, f"mini_epochs must be at least 1, got {self.mini_epochs}")
-        _one_of("lr_schedule", self.lr_schedule, LR_SCHEDULES)
+        require(self.mini_epochs >= 1, f"mini_epochs must be at least 1, got {self.mini_epochs}")
+        one_of("lr_schedule", self.lr_schedule, LR_SCHEDULES)
 
 
 @dataclass(frozen=True)
@@ -168,6 +167,12 @@ class TrainConfig:
     torch_compile: str = "none"
     """compile policy and loss: `default` fuses kernels, `reduce-overhead` also replays CUDA graphs; `none` does not"""
 
+    # Beyond PPO
+    ewma: EwmaConfig = field(default_factory=EwmaConfig)
+    sapg: SapgConfig = field(default_factory=SapgConfig)
+    capo: CapoConfig = field(default_factory=CapoConfig)
+    diagnostics: DiagnosticsConfig = field(default_factory=DiagnosticsConfig)
+
     # Length of the run, statistics, files
     max_epochs: int = -1
     max_frames: int = -1
@@ -193,37 +198,49 @@ class TrainConfig:
             "seq_length",
         ):
             value = getattr(self, name)
-            _require(value is None or value >= 1, f"{name} must be at least 1, got {value}")
+            require(value is None or value >= 1, f"{name} must be at least 1, got {value}")
         for name in ("gamma", "tau"):
-            _require(0.0 <= getattr(self, name) <= 1.0, f"{name} must be in [0, 1], got {getattr(self, name)}")
-        _one_of("lr_schedule", self.lr_schedule, LR_SCHEDULES)
-        _one_of("schedule_type", self.schedule_type, ("legacy", "standard"))
-        _one_of("kl_reference", self.kl_reference, ("previous_visit", "behaviour"))
-        _one_of("kl_estimator", self.kl_estimator, ("rl_games", "exact"))
-        _one_of("cpu_update", self.cpu_update, ("autograd", "hand_written"))
-        _one_of("shuffle", self.shuffle, ("none", "epoch", "iteration"))
-        _one_of("torch_compile", self.torch_compile, ("none", "default", "reduce-overhead"))
-        _require(
+            require(0.0 <= getattr(self, name) <= 1.0, f"{name} must be in [0, 1], got {getattr(self, name)}")
+        one_of("lr_schedule", self.lr_schedule, LR_SCHEDULES)
+        one_of("schedule_type", self.schedule_type, ("legacy", "standard"))
+        one_of("kl_reference", self.kl_reference, ("previous_visit", "behaviour"))
+        one_of("kl_estimator", self.kl_estimator, ("rl_games", "exact"))
+        one_of("cpu_update", self.cpu_update, ("autograd", "hand_written"))
+        one_of("shuffle", self.shuffle, ("none", "epoch", "iteration"))
+        one_of("torch_compile", self.torch_compile, ("none", "default", "reduce-overhead"))
+        require(
             self.torch_compile != "reduce-overhead" or not self.network.rnn,
             "torch_compile reduce-overhead is not for recurrent networks; use default",
         )
-        _require(
+        require(
             self.torch_compile == "none" or self.cpu_update == "autograd", "torch_compile needs cpu_update autograd"
         )
-        _require(self.min_lr <= self.max_lr, f"min_lr {self.min_lr} is above max_lr {self.max_lr}")
+        require(self.min_lr <= self.max_lr, f"min_lr {self.min_lr} is above max_lr {self.max_lr}")
         limited = self.max_epochs > 0 or self.max_frames > 0
         central = self.central_value_config
-        _require(limited or self.lr_schedule != "linear", "lr_schedule linear needs max_epochs or max_frames")
-        _require(limited or not self.schedule_entropy, "schedule_entropy needs max_epochs or max_frames")
-        _require(
+        require(limited or self.lr_schedule != "linear", "lr_schedule linear needs max_epochs or max_frames")
+        require(limited or not self.schedule_entropy, "schedule_entropy needs max_epochs or max_frames")
+        require(
             limited or central is None or central.lr_schedule != "linear",
             "central_value_config.lr_schedule linear needs max_epochs or max_frames",
         )
         if self.network.rnn or (central and central.network.rnn):
-            _require(
+            require(
                 self.horizon_length % self.seq_length == 0,
                 f"seq_length {self.seq_length} does not divide horizon_length {self.horizon_length}",
             )
+
+    @classmethod
+    def from_tree(cls, train: Mapping[str, Any]) -> TrainConfig:
+        """Read the plain dictionary of `train`: `params` and the sections of `ppo.extensions` beside it.
+
+        Raises:
+            ConfigError: on unknown, missing or unusable keys.
+        """
+        config = cls.from_params(train["params"], **{name: train.get(name) for name in _EXTENSIONS})
+        for name in ("ewma", "sapg", "capo"):
+            require(not getattr(config, name).enabled, f"{name} is not built yet")
+        return config
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any], **extensions: Mapping[str, Any] | None) -> TrainConfig:
@@ -232,22 +249,22 @@ class TrainConfig:
         Raises:
             ConfigError: on unknown, missing or unusable keys.
         """
-        for name, section in extensions.items():
-            _require(not section, f"train.{name} is not supported")
-        _require_known(params, ("seed", "algo", "model", "network", "config", "load_checkpoint", "load_path"), "params")
+        require_known(extensions, _EXTENSIONS, "train")
+        beyond = {name: build(_EXTENSIONS[name], section or {}, name) for name, section in extensions.items()}
+        require_known(params, ("seed", "algo", "model", "network", "config", "load_checkpoint", "load_path"), "params")
         _require_name(params, "algo", "a2c_continuous")
         _require_name(params, "model", "continuous_a2c_logstd")
-        config = _section(params, "config", "params")
+        config = section(params, "config", "params")
         config = {_RENAMED.get(k, k): v for k, v in config.items() if k not in _DECIDED_ELSEWHERE}
         if config.get("lr_schedule", "") in (None, "None", "fixed", "identity"):
             config["lr_schedule"] = "constant"
         if isinstance(config.get("torch_compile"), bool):  # as rl_games has it
             config["torch_compile"] = "default" if config["torch_compile"] else "none"
-        config["reward_shaper"] = _build(RewardShaper, config.get("reward_shaper") or {}, "params.config.reward_shaper")
-        network = read_network(_section(params, "network", "params"))
+        config["reward_shaper"] = build(RewardShaper, config.get("reward_shaper") or {}, "params.config.reward_shaper")
+        network = read_network(section(params, "network", "params"))
         central = config.pop("central_value_config", None)
         central = read_central_value(central) if central else None
-        return _build(cls, config, "params.config", network=network, central_value_config=central)
+        return build(cls, config, "params.config", network=network, central_value_config=central, **beyond)
 
 
 def minibatch_samples(config: TrainConfig | CentralValueConfig, num_envs: int) -> int:
@@ -270,8 +287,8 @@ def read_central_value(
     settings = {key: value for key, value in tree.items() if key != "network" and key not in inert}
     if settings.get("lr_schedule") in (None, "None", "fixed", "identity"):
         settings["lr_schedule"] = "constant"
-    network = read_network(_section(tree, "network", where), f"{where}.network")
-    return _build(CentralValueConfig, settings, where, network=network)
+    network = read_network(section(tree, "network", where), f"{where}.network")
+    return build(CentralValueConfig, settings, where, network=network)
 
 
 def read_network(tree: Mapping[str, Any], where: str = "params.network") -> NetworkConfig:
@@ -280,34 +297,34 @@ def read_network(tree: Mapping[str, Any], where: str = "params.network") -> Netw
     Raises:
         ConfigError: on unknown, missing or unusable keys.
     """
-    _require_known(tree, ("name", "separate", "central_value", "space", "mlp", "rnn"), where)
-    _require(tree.get("name", "actor_critic") == "actor_critic", f"{where}.name must be actor_critic")
-    mlp = _section(tree, "mlp", where)
-    _require_known(mlp, ("units", "activation", "d2rl", "initializer", "regularizer"), f"{where}.mlp")
-    _require(not mlp.get("d2rl"), f"{where}.mlp.d2rl is not supported")
+    require_known(tree, ("name", "separate", "central_value", "space", "mlp", "rnn"), where)
+    require(tree.get("name", "actor_critic") == "actor_critic", f"{where}.name must be actor_critic")
+    mlp = section(tree, "mlp", where)
+    require_known(mlp, ("units", "activation", "d2rl", "initializer", "regularizer"), f"{where}.mlp")
+    require(not mlp.get("d2rl"), f"{where}.mlp.d2rl is not supported")
     regularizer = mlp.get("regularizer") or {}
-    _require(regularizer.get("name") in (None, "None"), f"{where}.mlp.regularizer is not supported")
-    _require("units" in mlp, f"{where}.mlp.units is missing")
-    space = _section(tree.get("space") or {"continuous": {}}, "continuous", f"{where}.space")
+    require(regularizer.get("name") in (None, "None"), f"{where}.mlp.regularizer is not supported")
+    require("units" in mlp, f"{where}.mlp.units is missing")
+    space = section(tree.get("space") or {"continuous": {}}, "continuous", f"{where}.space")
     known = ("mu_activation", "sigma_activation", "mu_init", "sigma_init", "fixed_sigma")
-    _require_known(space, known, f"{where}.space.continuous")
+    require_known(space, known, f"{where}.space.continuous")
     for key in ("mu_activation", "sigma_activation"):
-        _require(space.get(key) in (None, "None"), f"{where}.space.continuous.{key} must be None")
+        require(space.get(key) in (None, "None"), f"{where}.space.continuous.{key} must be None")
     sigma = space.get("fixed_sigma", True)
-    _require(sigma in (True, False, "fixed"), f"{where}.space.continuous.fixed_sigma: expected bool, got {sigma!r}")
-    rnn: RnnConfig | None = _build(RnnConfig, tree["rnn"], f"{where}.rnn") if tree.get("rnn") else None
+    require(sigma in (True, False, "fixed"), f"{where}.space.continuous.fixed_sigma: expected bool, got {sigma!r}")
+    rnn: RnnConfig | None = build(RnnConfig, tree["rnn"], f"{where}.rnn") if tree.get("rnn") else None
     if rnn is not None:
-        _one_of(f"{where}.rnn.name", rnn.name, ("lstm", "gru"))
-        _require(rnn.units >= 1 and rnn.layers >= 1, f"{where}.rnn: units and layers must be at least 1")
+        one_of(f"{where}.rnn.name", rnn.name, ("lstm", "gru"))
+        require(rnn.units >= 1 and rnn.layers >= 1, f"{where}.rnn: units and layers must be at least 1")
     settings = {
-        "units": tuple(_convert(int, unit, f"{where}.mlp.units") for unit in mlp["units"]),
+        "units": tuple(convert(int, unit, f"{where}.mlp.units") for unit in mlp["units"]),
         "activation": mlp.get("activation", "elu"),
         "separate": tree.get("separate", False),
         "fixed_sigma": bool(sigma),
     }
-    _one_of(f"{where}.mlp.activation", settings["activation"], ACTIVATIONS)
-    _require(all(unit >= 1 for unit in settings["units"]), f"{where}.mlp.units must all be at least 1")
-    return _build(
+    one_of(f"{where}.mlp.activation", settings["activation"], ACTIVATIONS)
+    require(all(unit >= 1 for unit in settings["units"]), f"{where}.mlp.units must all be at least 1")
+    return build(
         NetworkConfig,
         settings,
         where,
@@ -321,91 +338,23 @@ def read_network(tree: Mapping[str, Any], where: str = "params.network") -> Netw
 
 
 def _read_initializer(tree: Mapping[str, Any] | None, where: str) -> Initializer:
-    initializer: Initializer = _build(Initializer, tree or {}, where)
-    _one_of(f"{where}.name", initializer.name, INITIALIZERS)
+    initializer: Initializer = build(Initializer, tree or {}, where)
+    one_of(f"{where}.name", initializer.name, INITIALIZERS)
     return initializer
-
-
-def _build(cls: type, values: Mapping[str, Any], where: str, **ready: Any) -> Any:
-    """Make a dataclass from plain values, converting each to its field's type, plus `ready` fields."""
-    fields = {f.name: f for f in dataclasses.fields(cls) if f.name not in ready}
-    required = [f.name for f in fields.values() if _is_required(f) and f.name not in values]
-    _require_known(values, fields, where, missing=required)
-    converted = {}
-    for key, value in values.items():
-        converted[key] = _convert(str(fields[key].type), value, f"{where}.{key}")
-    try:
-        return cls(**converted, **ready)
-    except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from None
-
-
-def _is_required(f: dataclasses.Field[Any]) -> bool:
-    return f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
-
-
-def _convert(kind: Any, value: Any, where: str) -> Any:
-    """Convert a YAML value to `kind` (int, float, bool, str, or an annotation string such as 'int | None')."""
-    kind = kind if isinstance(kind, str) else kind.__name__
-    if kind.endswith("| None"):
-        if value in (None, "None", ""):
-            return None
-        kind = kind.removesuffix("| None").strip()
-    try:
-        if kind == "bool" and isinstance(value, bool):
-            return value
-        if kind == "int" and not isinstance(value, bool) and float(value) == int(float(value)):
-            return int(float(value))
-        if kind == "float" and not isinstance(value, bool) and not math.isnan(float(value)):
-            return float(value)
-        if kind not in ("bool", "int", "float"):
-            return value
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise ConfigError(f"{where}: expected {kind}, got {value!r}")
 
 
 def _check_minibatch(config: TrainConfig | CentralValueConfig) -> None:
     sizes = {name: getattr(config, name) for name in ("minibatch_size", "minibatch_size_per_env")}
-    _require(any(size is not None for size in sizes.values()), "minibatch_size (or minibatch_size_per_env) is missing")
+    require(any(size is not None for size in sizes.values()), "minibatch_size (or minibatch_size_per_env) is missing")
     for name, size in sizes.items():
-        _require(size is None or size >= 1, f"{name} must be at least 1, got {size}")
+        require(size is None or size >= 1, f"{name} must be at least 1, got {size}")
 
 
 def _check_positive(config: TrainConfig | CentralValueConfig, *names: str) -> None:
     for name in names:
-        _require(getattr(config, name) > 0, f"{name} must be above 0, got {getattr(config, name)}")
-
-
-def _section(tree: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
-    section = tree.get(key)
-    _require(
-        isinstance(section, Mapping),
-        f"{where}.{key} is missing" if section is None else f"{where}.{key} must be a mapping",
-    )
-    assert isinstance(section, Mapping)
-    return section
+        require(getattr(config, name) > 0, f"{name} must be above 0, got {getattr(config, name)}")
 
 
 def _require_name(params: Mapping[str, Any], key: str, name: str) -> None:
     given = (params.get(key) or {}).get("name", name)
-    _require(given == name, f"params.{key}.name: expected {name}, got {given!r}")
-
-
-def _require_known(values: Mapping[str, Any], known: Iterable[str], where: str, missing: Iterable[str] = ()) -> None:
-    known = list(known)
-    complaints = [f"missing key {key!r}" for key in missing]
-    for key in values:
-        if key not in known:
-            close = difflib.get_close_matches(str(key), known, n=1)
-            complaints.append(f"unknown key {key!r}" + (f" (did you mean {close[0]!r}?)" if close else ""))
-    _require(not complaints, f"{where}: " + ", ".join(complaints))
-
-
-def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    _require(value in allowed, f"{name}: expected one of {', '.join(allowed)}, got {value!r}")
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise ConfigError(message)
+    require(given == name, f"params.{key}.name: expected {name}, got {given!r}")

@@ -370,7 +370,7 @@ def _resolve_interpolations(cfg: DictConfig) -> None:
 def _check_train_params(cfg: DictConfig) -> None:
     """Let the learner check its own settings."""
     try:
-        TrainConfig.from_params(to_plain(cfg.train)["params"])
+        TrainConfig.from_tree(to_plain(cfg.train))
     except ConfigError as error:
         raise UsageError(f"train.{error}") from None
 

@@ -129,7 +129,7 @@ def build_trainer(cfg: DictConfig, env: Any, seed: int, loggers: RunLoggers, wor
     """Build the learner for a task; it has no run folder yet."""
     return Trainer(
         env=env,
-        config=TrainConfig.from_params(to_plain(cfg.train)["params"]),
+        config=TrainConfig.from_tree(to_plain(cfg.train)),
         device=str(cfg.rl_device),
         run_dir=None,
         loggers=[loggers],

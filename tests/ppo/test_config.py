@@ -170,14 +170,20 @@ def test_unusable_networks():
     assert "initializer.name: expected one of" in network_error(mlp={"units": [8], "initializer": {"name": "xavier"}})
 
 
-def test_other_algorithms_and_unbuilt_sections_are_rejected():
+def test_other_algorithms_and_unknown_sections_are_rejected():
     params = {"algo": {"name": "sac"}, "network": {"mlp": {"units": [8]}}, "config": CONFIG}
     with pytest.raises(ConfigError, match="algo.name: expected a2c_continuous, got 'sac'"):
         TrainConfig.from_params(params)
     params["algo"] = {"name": "a2c_continuous"}
-    assert TrainConfig.from_params(params, ewma=None, sapg={})
-    with pytest.raises(ConfigError, match="train.ewma is not supported"):
-        TrainConfig.from_params(params, ewma={"com": 3})
+    config = TrainConfig.from_params(params, ewma=None, sapg={"num_blocks": ""})
+    assert [getattr(config, name).enabled for name in ("ewma", "sapg", "capo")] == [False] * 3
+    assert TrainConfig.from_params(params, ewma={"com": "3"}).ewma.com == 3.0
+    with pytest.raises(ConfigError, match="train: unknown key 'ewm'"):
+        TrainConfig.from_params(params, ewm={"com": 3})
+    with pytest.raises(ConfigError, match="ewma: unknown key 'comm' .did you mean 'com'"):
+        TrainConfig.from_params(params, ewma={"comm": 3})
+    with pytest.raises(ConfigError, match="sapg: give num_blocks or block_size, not both"):
+        TrainConfig.from_params(params, sapg={"num_blocks": 2, "block_size": 8})
     with pytest.raises(ConfigError, match="params.config is missing"):
         TrainConfig.from_params({"network": {"mlp": {"units": [8]}}})
 
