@@ -238,7 +238,7 @@ class TrainConfig:
             ConfigError: on unknown, missing or unusable keys.
         """
         config = cls.from_params(train["params"], **{name: train.get(name) for name in _EXTENSIONS})
-        for name in ("ewma", "sapg", "capo"):
+        for name in ("sapg", "capo"):
             require(not getattr(config, name).enabled, f"{name} is not built yet")
         return config
 

@@ -17,10 +17,11 @@ from ppo import distributions, losses
 from ppo.config import ConfigError, TrainConfig
 from ppo.layers import Dense, linear
 from ppo.networks import ActorCritic
+from ppo.proximal import ProximalPolicy
 from ppo.rollout import Batch
 
-Statistics = Callable[[Batch, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
-"""Of a batch, its four terms, action means, log-std and ratios: one tensor of means."""
+Statistics = Callable[..., torch.Tensor]
+"""Of a batch, its four terms, action means, log-std and ratios (clipped one first): one tensor of means."""
 
 
 def why_not(network: ActorCritic) -> str | None:
@@ -40,8 +41,10 @@ def why_not(network: ActorCritic) -> str | None:
 class HandWrittenLoss:
     """Adds up the gradients of the loss over the micro-batches of a minibatch."""
 
-    def __init__(self, network: ActorCritic, config: TrainConfig, rows: int) -> None:
-        """Allocate room for micro-batches of `rows` samples in every thread.
+    def __init__(
+        self, network: ActorCritic, config: TrainConfig, rows: int, proximal: ProximalPolicy | None = None
+    ) -> None:
+        """Allocate room for micro-batches of `rows` samples in every thread; `proximal` is that of PPO-EWMA.
 
         Raises:
             ConfigError: if the network is of a kind that is not written out here.
@@ -52,7 +55,7 @@ class HandWrittenLoss:
         self._weights = _Weights(network)
         self._parameters = list(network.parameters())
         count = torch.get_num_threads()
-        self._workers = [_Worker(network, self._weights, config, rows) for _ in range(count)]
+        self._workers = [_Worker(network, self._weights, config, rows, proximal) for _ in range(count)]
         self._pool = ThreadPoolExecutor(
             count, thread_name_prefix="ppo", initializer=torch.set_num_threads, initargs=(1,)
         )
@@ -147,9 +150,17 @@ def _add_product(total: torch.Tensor, grad: torch.Tensor, x: torch.Tensor) -> No
 class _Worker:
     """One thread's share: its gradients and its buffers."""
 
-    def __init__(self, network: ActorCritic, weights: _Weights, config: TrainConfig, rows: int) -> None:
+    def __init__(
+        self,
+        network: ActorCritic,
+        weights: _Weights,
+        config: TrainConfig,
+        rows: int,
+        proximal: ProximalPolicy | None,
+    ) -> None:
         assert isinstance(network.log_std, torch.nn.Parameter)
         self._config = config
+        self._proximal = proximal
         self._log_std, self._mean, self._value = network.log_std, network.mean, network.value
         grads: dict[torch.Tensor, torch.Tensor] = {p: torch.zeros_like(p) for p in network.parameters()}
         self.gradients = list(grads.values())
@@ -173,42 +184,55 @@ class _Worker:
             mean_statistics = values if mean_statistics is None else mean_statistics.add_(values)
         return mean_statistics
 
-    def _accumulate(
-        self, batch: Batch, share: float, weights: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _accumulate(self, batch: Batch, share: float, weights: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Add `share` times the gradient of a micro-batch's mean loss; returns what `Statistics` takes."""
         features = self._actor.forward(batch.observations)
         critic_features = features if self._critic is self._actor else self._critic.forward(batch.observations)
         mean = self._mean(features)
         value = self._value(critic_features).squeeze(-1)
         scaled = weights * (share / len(batch))
-        policy, ratio, grad_mean, grad_log_std = self._policy_gradient(batch, mean, scaled)
+        policy, ratios, grad_mean, grad_log_std = self._policy_gradient(batch, mean, scaled)
         critic, grad_value = self._value_gradient(batch, value, scaled[1])
         self._log_std_grad.add_(grad_log_std + weights[2] * share)
         self._backward(features, critic_features, grad_mean, grad_value)
         entropy = distributions.entropy(self._log_std)
         bounds = losses.bounds_loss(mean).mean()
-        return torch.stack((policy, critic, entropy, bounds)), mean, self._log_std, ratio
+        return torch.stack((policy, critic, entropy, bounds)), mean, self._log_std, *ratios
 
     def _policy_gradient(
         self, batch: Batch, mean: torch.Tensor, scaled: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, Sequence[torch.Tensor], torch.Tensor, torch.Tensor]:
         """Mean surrogate, ratios, and the gradients of the action means (surrogate, bounds) and of log-std."""
         precision = torch.exp(-self._log_std)
         standardised = (batch.actions - mean).mul_(precision)
         squares = standardised.square()
         constant = (self._log_std + distributions.LOG_SQRT_2PI).sum()
         log_prob = squares.sum(-1).mul_(-0.5).sub_(constant)
-        ratio = log_prob.sub_(batch.log_probs).exp_()
-        clip = self._config.e_clip
-        plain = batch.advantages * ratio
-        clipped = batch.advantages * ratio.clamp(1.0 - clip, 1.0 + clip)
-        # d(-min(plain, clipped))/d log pi: the clipped term is constant wherever it is the smaller one.
-        grad = torch.where(plain <= clipped, plain, 0.0).mul_(-scaled[0]).unsqueeze(-1)
+        surrogate, grad, *ratios = self._surrogate(batch, log_prob)
+        grad = grad.mul_(-scaled[0]).unsqueeze(-1)
         grad_log_std = (grad * (squares - 1.0)).sum(0)
         excess = mean - mean.clamp(-losses.MEAN_BOUND, losses.MEAN_BOUND)
         grad_mean = (grad * standardised).mul_(precision).add_(excess * (2.0 * scaled[3]))
-        return -torch.minimum(plain, clipped).mean(), ratio, grad_mean, grad_log_std
+        return surrogate, ratios, grad_mean, grad_log_std
+
+    def _surrogate(self, batch: Batch, log_prob: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Mean surrogate, minus its gradient by each log-probability (B,) times B, and ratios."""
+        clip, config = self._config.e_clip, self._config.ewma
+        if self._proximal is None:
+            ratio = log_prob.sub_(batch.log_probs).exp_()
+            plain = batch.advantages * ratio
+            clipped = batch.advantages * ratio.clamp(1.0 - clip, 1.0 + clip)
+            # d(-min(plain, clipped))/d log pi: the clipped term is constant wherever it is the smaller one.
+            return -torch.minimum(plain, clipped).mean(), torch.where(plain <= clipped, plain, 0.0), ratio
+        proximal = self._proximal.log_prob(batch)
+        loss, ratio, behaviour_ratio = self._proximal.policy_loss(batch, log_prob, proximal, clip)
+        grad = batch.advantages * behaviour_ratio.clamp_max(config.max_behaviour_ratio)
+        if config.objective == "clip":
+            bounded = ratio.clamp(1.0 - clip, 1.0 + clip)
+            grad = torch.where(batch.advantages * ratio <= batch.advantages * bounded, grad, 0.0)
+        else:
+            grad.sub_(config.kl_penalty_coef * (log_prob - proximal))
+        return loss.mean(), grad, ratio, behaviour_ratio
 
     def _value_gradient(
         self, batch: Batch, value: torch.Tensor, scale: torch.Tensor

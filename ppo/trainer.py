@@ -90,7 +90,10 @@ class Trainer:
         self.agent = Agent(env, config, self.device)
         self.world.broadcast_(list(self.agent.state_dict().values()))
         self.collector = Collector(env, self.agent, config, self.device, self.world)
-        self.update = PolicyUpdate(self.agent, config, self._minibatch_rows(config), self.device, self.world)
+        self._batch = env.num_envs * config.horizon_length
+        self._frames_an_iteration = self._total_frames()
+        rows = self._minibatch_rows(config)
+        self.update = PolicyUpdate(self.agent, config, rows, self.device, self.world, self._frames_an_iteration)
         self.central_update: CentralValueUpdate | None = None
         central = config.central_value_config
         if self.agent.central is not None and central is not None:
@@ -99,8 +102,6 @@ class Trainer:
         adaptive = config.lr_schedule == "adaptive"
         self._rate_watch = RateWatch(config.min_lr, config.max_lr) if adaptive else None
         self._loggers = LoggerGroup(loggers if self.world.rank == 0 else ())
-        self._batch = env.num_envs * config.horizon_length
-        self._frames_an_iteration = self._total_frames()
         self._saving = run_dir is not None
         self._stop_request: str | None = None
         self._saved_epoch = -1
@@ -280,6 +281,7 @@ class Trainer:
             "optimizer": self.update.optimizer.state_dict(),
             "central_optimizer": self.central_update.optimizer.state_dict() if self.central_update else None,
             "lr": float(self.update.optimizer.rate),
+            "ewma": self.update.proximal.state_dict() if self.update.proximal else None,
             "env_signature": self.env.signature(),
             "config": self.full_config,
             "run_id": self.run_id,
@@ -295,6 +297,8 @@ class Trainer:
         checkpoint.check_signature(content["env_signature"], self.env.signature())
         try:
             self.agent.load_state_dict(content["model"])
+            if self.update.proximal is not None:
+                self.update.proximal.reset()
             if load_optimizer:
                 self._continue_from(content)
         except (RuntimeError, KeyError, ValueError) as error:
@@ -305,6 +309,8 @@ class Trainer:
         self.wall_time, self.run_id = content["wall_time_s"], content["run_id"]
         self.best_reward, self.reward_mean = content["best_reward"], content["reward_mean"]
         self.update.optimizer.load_state_dict(content["optimizer"])
+        if self.update.proximal is not None:
+            self.update.proximal.restore(content.get("ewma"))
         if self.central_update is not None:
             self.central_update.optimizer.load_state_dict(content["central_optimizer"])
         processes = [content, *content["other_processes"]]

@@ -11,6 +11,7 @@ from ppo.config import TrainConfig
 from ppo.distributed import World
 from ppo.fast_cpu import HandWrittenLoss
 from ppo.optimizer import GuardedAdam
+from ppo.proximal import ProximalPolicy
 from ppo.rollout import Batch, minibatch_sizes
 
 STATISTICS = ("loss", "policy_loss", "value_loss", "entropy", "bounds_loss", "kl", "clip_fraction")
@@ -23,7 +24,13 @@ class PolicyUpdate:
     """Owns the optimiser of the actor-critic. Every statistic stays on the device, so nothing synchronises."""
 
     def __init__(
-        self, agent: Agent, config: TrainConfig, minibatch_size: int, device: torch.device, world: World
+        self,
+        agent: Agent,
+        config: TrainConfig,
+        minibatch_size: int,
+        device: torch.device,
+        world: World,
+        frames: int = 1,
     ) -> None:
         """Create the optimiser at the initial rate.
 
@@ -33,6 +40,7 @@ class PolicyUpdate:
             minibatch_size: rows of a minibatch (samples, or sequences of a recurrent network).
             device: where the batch lives.
             world: the processes that learn together.
+            frames: environment steps an iteration over all processes, for settings that count in them.
         """
         self.agent = agent
         self.config = config
@@ -52,7 +60,9 @@ class PolicyUpdate:
         self.micro_batch_size = self._micro_batch_rows()
         rows = min(self.micro_batch_size, self.minibatch_size)
         hand_written = config.cpu_update == "hand_written"
-        self._hand_written = HandWrittenLoss(agent.network, config, rows) if hand_written else None
+        self.proximal = ProximalPolicy(agent.network, config.ewma, frames) if config.ewma.enabled else None
+        self._hand_written = HandWrittenLoss(agent.network, config, rows, self.proximal) if hand_written else None
+        self._names = STATISTICS if self.proximal is None else (*STATISTICS, "behaviour_ratio_capped")
         self._loss_terms = compiled(self._terms, config.torch_compile)
         self._spare: Batch | None = None
 
@@ -74,6 +84,8 @@ class PolicyUpdate:
         spare = self._shuffle_storage(batch)
         visits: list[torch.Tensor] = []
         norms: list[torch.Tensor] = []
+        if self.proximal is not None:
+            self.proximal.begin_iteration(len(sizes) * self.config.mini_epochs)
         for mini_epoch in range(self.config.mini_epochs):
             if mini_epoch == 1:
                 self._normalize_observations(batch)
@@ -89,7 +101,7 @@ class PolicyUpdate:
                     self._adapt_rate(visits[-1])
             if self.config.schedule_type == "standard":
                 self._adapt_rate(torch.stack(visits[-len(sizes) :]).mean(0))
-        statistics = dict(zip(STATISTICS, torch.stack(visits).nanmean(0).unbind(), strict=True))
+        statistics = dict(zip(self._names, torch.stack(visits).nanmean(0).unbind(), strict=True))
         grad_norms = torch.stack(norms)
         return statistics | {"grad_norm": grad_norms.nanmean(), "skipped_updates": grad_norms.isnan().sum()}
 
@@ -115,13 +127,13 @@ class PolicyUpdate:
             normalizer.normalize(batch.observations, out=batch.observations)
 
     def _accumulate_gradients(self, minibatch: Batch) -> torch.Tensor:
-        """Backpropagate the mean loss of the minibatch, in micro-batches; returns STATISTICS as one tensor."""
+        """Backpropagate the mean loss of the minibatch, in micro-batches; returns the statistics as one tensor."""
         self.optimizer.zero_grad()
         total = len(minibatch)
         micros = minibatch.split(minibatch_sizes(total, self.micro_batch_size))
         if self._hand_written is not None:
             return self._hand_written.backward(list(micros), self._loss_weights, self._statistics)
-        statistics = torch.zeros(len(STATISTICS), device=self.device)
+        statistics = torch.zeros(len(self._names), device=self.device)
         for micro in micros:
             share = len(micro) / total
             terms, *policy = self._loss_terms(micro)
@@ -129,27 +141,32 @@ class PolicyUpdate:
             statistics.add_(self._statistics(micro, terms, *policy), alpha=share)
         return statistics
 
-    def _terms(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Mean losses (policy, value, entropy, bounds), action means, log-std and ratios of one micro-batch."""
+    def _terms(self, batch: Batch) -> tuple[torch.Tensor, ...]:
+        """What `Statistics` takes, of one micro-batch; first the mean losses (policy, value, entropy, bounds)."""
         config = self.config
         mean, log_std, value, _ = self.agent.network(batch.observations, batch.hidden, batch.starts)
         log_prob = distributions.log_prob(batch.actions, mean, log_std)
-        surrogate, ratio = losses.policy_loss(log_prob - batch.log_probs, batch.advantages, config.e_clip)
+        if self.proximal is None:
+            surrogate, *ratios = losses.policy_loss(log_prob - batch.log_probs, batch.advantages, config.e_clip)
+        else:
+            proximal = self.proximal.log_prob(batch)
+            surrogate, *ratios = self.proximal.policy_loss(batch, log_prob, proximal, config.e_clip)
         critic = losses.value_loss(value, batch.values, batch.returns, config.e_clip if config.clip_value else None)
         terms = torch.stack(
             (surrogate.mean(), critic.mean(), distributions.entropy(log_std).mean(), losses.bounds_loss(mean).mean())
         )
-        return terms, mean, log_std, ratio
+        return terms, mean, log_std, *ratios
 
     @torch.no_grad()
     def _statistics(
-        self, batch: Batch, terms: torch.Tensor, mean: torch.Tensor, log_std: torch.Tensor, ratio: torch.Tensor
+        self, batch: Batch, terms: torch.Tensor, mean: torch.Tensor, log_std: torch.Tensor, *ratios: torch.Tensor
     ) -> torch.Tensor:
-        """STATISTICS of one micro-batch as one tensor."""
+        """The statistics of one micro-batch as one tensor."""
         loss = torch.dot(terms, self._loss_weights)
         kl = self._divergence(batch, mean, log_std)
-        clipped = ((ratio - 1.0).abs() > self.config.e_clip).float().mean()
-        return torch.cat((loss.view(1), terms, torch.stack((kl, clipped))))
+        clipped = ((ratios[0] - 1.0).abs() > self.config.e_clip).float().mean()
+        capped = [(ratio > self.config.ewma.max_behaviour_ratio).float().mean() for ratio in ratios[1:]]
+        return torch.cat((loss.view(1), terms, torch.stack((kl, clipped, *capped))))
 
     def _divergence(self, batch: Batch, mean: torch.Tensor, log_std: torch.Tensor) -> torch.Tensor:
         """Mean KL(new || reference) before the optimiser step; moves the reference if it is the previous visit."""
@@ -166,6 +183,8 @@ class PolicyUpdate:
         self.world.average_([*self.optimizer.gradients(), statistics])
         norm = self.optimizer.step(loss=statistics[_LOSS])
         statistics[_KL] = torch.where(norm.isnan(), torch.nan, statistics[_KL])
+        if self.proximal is not None:
+            self.proximal.after_step(norm)
         return norm
 
     def _adapt_rate(self, statistics: torch.Tensor) -> None:
