@@ -12,7 +12,7 @@ from ppo.central_value import CentralCritic
 from ppo.config import ConfigError, TrainConfig
 from ppo.distributed import World
 from ppo.env import Observation, VectorEnv
-from ppo.networks import ActorCritic, PolicyOutput
+from ppo.networks import ActorCritic, Conditioning, PolicyOutput
 from ppo.normalize import RunningNormalizer
 
 
@@ -28,7 +28,7 @@ class Action(NamedTuple):
     means: torch.Tensor
     """(N, A)"""
     log_stds: torch.Tensor
-    """(A,) or (N, A)"""
+    """(A,), or (N, A) where it depends on the observation or the block"""
     hidden: torch.Tensor
     """(N, H) recurrent state after the step"""
 
@@ -37,6 +37,8 @@ class Agent(nn.Module):
     """Actor-critic with observation and value normalisation; the part that a checkpoint needs for playing.
 
     With a central critic the values are its own; the actor-critic keeps a value head, which shapes its features.
+    SAPG's networks read the id of a block in a last column of observations and states, which this class appends: that
+    of the leader unless another is asked for.
     """
 
     def __init__(self, env: VectorEnv, config: TrainConfig, device: torch.device) -> None:
@@ -44,14 +46,18 @@ class Agent(nn.Module):
         super().__init__()
         num_observations, num_actions = env.observation_space.shape[0], env.action_space.shape[0]
         autocast = autocast_dtype(config, device)
-        self.network = ActorCritic(num_observations, num_actions, config.network, autocast)
+        self.num_blocks = config.sapg.count(env.num_envs) if config.sapg.enabled else 0
+        conditioning: Conditioning | None = None
+        if self.num_blocks:
+            conditioning = Conditioning(self.num_blocks, config.sapg.conditioning_size * config.sapg.conditioning)
+        self.network = ActorCritic(num_observations, num_actions, config.network, autocast, conditioning)
         self.obs_normalizer = RunningNormalizer(num_observations) if config.normalize_input else None
         self.value_normalizer = RunningNormalizer(1) if config.normalize_value else None
         self.central: CentralCritic | None = None
         if config.central_value_config is not None:
             if env.state_space is None:
                 raise ConfigError("central_value_config needs privileged states; this task has none")
-            self.central = CentralCritic(env.state_space.shape[0], config.central_value_config)
+            self.central = CentralCritic(env.state_space.shape[0], config.central_value_config, conditioning)
         self.hidden_size = self.network.hidden_size + (self.central.hidden_size if self.central else 0)
         self.to(device)
 
@@ -59,23 +65,39 @@ class Agent(nn.Module):
         """Recurrent state (N, H) at the start of an episode; H is 0 without recurrent layers."""
         return self.network.mean.weight.new_zeros(num_envs, self.hidden_size)
 
-    def evaluate(self, observation: Observation, hidden: torch.Tensor) -> PolicyOutput:
-        """Distribution and value (real units) of raw observations; statistics stay as they are."""
-        observations = observation["obs"]
+    def evaluate(
+        self, observation: Observation, hidden: torch.Tensor, blocks: torch.Tensor | None = None
+    ) -> PolicyOutput:
+        """Distribution and value (real units) of raw observations; statistics stay as they are.
+
+        Args:
+            observation: as the environment returns it.
+            hidden: recurrent state (N, H).
+            blocks: (N, 1) ids of the blocks that act, for SAPG; None: the leader.
+        """
+        observations = self._labelled(observation["obs"], blocks)
         if self.obs_normalizer is not None:
             observations = self.obs_normalizer.normalize(observations)
         own_hidden, central_hidden = self.split_hidden(hidden)
         mean, log_std, value, hidden = self.network(observations, own_hidden)
         if self.central is not None:
-            value, central_hidden = self.central.evaluate(observation["states"], central_hidden)
+            states = self._labelled(observation["states"], blocks)
+            value, central_hidden = self.central.evaluate(states, central_hidden)
             hidden = torch.cat((hidden, central_hidden), dim=1)
         if self.value_normalizer is not None:
             value = self.value_normalizer.denormalize(value)
         return PolicyOutput(mean, log_std, value, hidden)
 
-    def act(self, observation: Observation, hidden: torch.Tensor) -> Action:
-        """Sample actions for raw observations from recurrent state `hidden` (N, H)."""
-        mean, log_std, value, hidden = self.evaluate(observation, hidden)
+    def _labelled(self, x: torch.Tensor, blocks: torch.Tensor | None) -> torch.Tensor:
+        """Append the column of block ids to x (N, O) if there are blocks."""
+        if not self.num_blocks:
+            return x
+        blocks = x.new_full((len(x), 1), self.num_blocks - 1.0) if blocks is None else blocks
+        return torch.cat((x, blocks), dim=1)
+
+    def act(self, observation: Observation, hidden: torch.Tensor, blocks: torch.Tensor | None = None) -> Action:
+        """Sample actions for raw observations; the arguments are those of `evaluate`."""
+        mean, log_std, value, hidden = self.evaluate(observation, hidden, blocks)
         actions, log_probs = distributions.sample(mean, log_std)
         return Action(actions, log_probs, value, mean, log_std, hidden)
 

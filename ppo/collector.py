@@ -14,6 +14,7 @@ from ppo.diagnostics import EpisodeTracker, MeanTracker, Stopwatch
 from ppo.distributed import World
 from ppo.env import Observation, VectorEnv
 from ppo.rollout import RolloutBuffer, bootstrap_time_outs
+from ppo.sapg import BlockEpisodes, Blocks
 
 _log = logging.getLogger(__name__)
 
@@ -28,18 +29,16 @@ class Collector:
         self._act = compiled(agent.act, config.torch_compile)
         self.config = config
         self.device = device
-        self.buffer = RolloutBuffer(
-            env.num_envs,
-            config.horizon_length,
-            env.observation_space.shape[0],
-            env.action_space.shape[0],
-            device,
-            num_states=env.state_space.shape[0] if agent.central is not None and env.state_space is not None else 0,
-            hidden_size=agent.hidden_size,
-            seq_length=config.seq_length if agent.hidden_size else 1,
-        )
+        self.blocks = Blocks(env.num_envs, agent.num_blocks, config.sapg.relabel, device) if agent.num_blocks else None
+        self.storage = self._allocate(self.blocks.num_relabelled if self.blocks else 0)
+        """the rollout, followed by room for relabelled environments"""
+        self.buffer = self.storage.part(0, env.num_envs)
         window = -(-config.games_to_track // world.size)
-        self.episodes = EpisodeTracker(env.num_envs, config.horizon_length, window, device)
+        self.episodes: EpisodeTracker | BlockEpisodes
+        if self.blocks is None:
+            self.episodes = EpisodeTracker(env.num_envs, config.horizon_length, window, device)
+        else:
+            self.episodes = BlockEpisodes(self.blocks, config.horizon_length, window, device)
         self.infos = MeanTracker()
         self.step_watch, self.rollout_watch = Stopwatch(device), Stopwatch(device)
         low, high = (torch.as_tensor(bound, device=device) for bound in (env.action_space.low, env.action_space.high))
@@ -47,18 +46,34 @@ class Collector:
         self.observation: Observation | None = None
         self.hidden = agent.initial_hidden(env.num_envs)
 
+    def _allocate(self, extra_envs: int) -> RolloutBuffer:
+        env, agent, config = self.env, self.agent, self.config
+        ids = 1 if agent.num_blocks else 0
+        states = env.state_space.shape[0] + ids if agent.central is not None and env.state_space is not None else 0
+        return RolloutBuffer(
+            env.num_envs + extra_envs,
+            config.horizon_length,
+            env.observation_space.shape[0] + ids,
+            env.action_space.shape[0],
+            self.device,
+            num_states=states,
+            hidden_size=agent.hidden_size,
+            seq_length=config.seq_length if agent.hidden_size else 1,
+        )
+
     @torch.no_grad()
     def collect(self) -> RolloutBuffer:
         """Fill the buffer with T steps of the current policy and compute advantages."""
         config, buffer = self.config, self.buffer
         if self.observation is None:
             self.observation = self.env.reset()
+        ids = self.blocks.ids if self.blocks is not None else None
+        if ids is not None:
+            buffer.label(ids)
         with self.rollout_watch.measure():
             for t in range(config.horizon_length):
-                action = self._act(self.observation, self.hidden)
-                buffer.observations[:, t] = self.observation["obs"]
-                if self.agent.central is not None:
-                    buffer.states[:, t] = self.observation["states"]
+                action = self._act(self.observation, self.hidden, ids)
+                buffer.store_observation(t, self.observation)
                 buffer.store_action(t, action)
                 buffer.store_hidden(t, self.hidden)
                 with self.step_watch.measure():
@@ -71,7 +86,7 @@ class Collector:
                 buffer.rewards[:, t] = shaped
                 buffer.dones[:, t] = dones
                 self.hidden = action.hidden * (1.0 - buffer.dones[:, t, None])
-            last_values = self.agent.evaluate(self.observation, self.hidden).value
+            last_values = self.agent.evaluate(self.observation, self.hidden, ids).value
         buffer.finish(last_values, config.gamma, config.tau)
         return buffer
 

@@ -215,6 +215,10 @@ class TrainConfig:
         require(
             self.torch_compile == "none" or self.cpu_update == "autograd", "torch_compile needs cpu_update autograd"
         )
+        require(
+            not self.sapg.enabled or self.cpu_update == "autograd",
+            "cpu_update hand_written is not for sapg; use autograd",
+        )
         require(self.min_lr <= self.max_lr, f"min_lr {self.min_lr} is above max_lr {self.max_lr}")
         limited = self.max_epochs > 0 or self.max_frames > 0
         central = self.central_value_config
@@ -238,7 +242,7 @@ class TrainConfig:
             ConfigError: on unknown, missing or unusable keys.
         """
         config = cls.from_params(train["params"], **{name: train.get(name) for name in _EXTENSIONS})
-        for name in ("sapg", "capo"):
+        for name in ("capo",):
             require(not getattr(config, name).enabled, f"{name} is not built yet")
         return config
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,12 @@ class EpisodeTracker:
         """(at most window, 2) return and length, oldest first."""
         self._steps = torch.zeros(horizon, 2, num_envs, device=device)
         self._done = torch.zeros(horizon, num_envs, dtype=torch.bool, device=device)
+
+    def part(self, envs: slice) -> EpisodeTracker:
+        """A tracker of some of the environments, which this one steps; it keeps a window of its own."""
+        part = copy.copy(self)
+        part.running, part._steps, part._done = self.running[:, envs], self._steps[..., envs], self._done[:, envs]
+        return part
 
     def step(self, t: int, rewards: torch.Tensor, dones: torch.Tensor) -> None:
         """Account for step t of the horizon: unscaled rewards (N,), dones (N,)."""

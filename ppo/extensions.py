@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ppo.reading import one_of, require
+from ppo.reading import ConfigError, one_of, require
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,9 @@ class SapgConfig:
     """entropy coefficients fall from 0.5 times this in the first block to 0 in the leader's"""
     relabel: bool = True
     """give the leader a random follower's data, relabelled"""
+    shuffle: bool = True
+    """mix the blocks: permute chunks of `seq_length` steps once an iteration, or each epoch if params.config.shuffle
+    says so; otherwise as that says"""
 
     def __post_init__(self) -> None:
         """Check values."""
@@ -73,6 +77,42 @@ class SapgConfig:
     def enabled(self) -> bool:
         """Whether environments are divided into blocks."""
         return self.num_blocks is not None or self.block_size is not None
+
+    def count(self, num_envs: int) -> int:
+        """Number of blocks that `num_envs` environments are divided into; 0 without SAPG.
+
+        Raises:
+            ConfigError: if `block_size` does not divide them.
+        """
+        if self.block_size is None:
+            return self.num_blocks or 0
+        size = self.block_size
+        count, rest = divmod(num_envs, size)
+        if rest:
+            multiples = [n * size for n in (count, count + 1) if n > 0]
+            below = [d for d in range(1, size) if num_envs % d == 0][-1:]
+            above = [d for d in range(size + 1, num_envs + 1) if num_envs % d == 0][:1]
+            raise ConfigError(
+                f"sapg.block_size {size} does not divide num_envs {num_envs}: take num_envs {_either(multiples)}, "
+                f"block_size {_either(below + above)}, or num_blocks, which need not divide num_envs"
+            )
+        return count
+
+    def check(self, num_envs: int) -> None:
+        """Check that `num_envs` environments can be trained in blocks.
+
+        Raises:
+            ConfigError: if they cannot.
+        """
+        count = self.count(num_envs)
+        require(
+            count <= num_envs,
+            f"sapg.num_blocks {count} needs at least as many environments, num_envs is {num_envs}",
+        )
+
+
+def _either(numbers: Iterable[int]) -> str:
+    return " or ".join(str(number) for number in numbers)
 
 
 @dataclass(frozen=True)
@@ -107,6 +147,8 @@ class DiagnosticsConfig:
     """What is measured about each iteration's step of the outer loop, and when stagnation is called."""
 
     enabled: bool = True
+    samples: int = 4096
+    """samples of the batch, the same ones in every iteration, on which the policies before and after are compared"""
     noise_scale_every: int = 0
     """iterations between estimates of the gradient-noise scale; 0: never"""
     fisher_every: int = 0
@@ -118,4 +160,5 @@ class DiagnosticsConfig:
         """Check values."""
         for name in ("noise_scale_every", "fisher_every"):
             require(getattr(self, name) >= 0, f"{name} must be at least 0, got {getattr(self, name)}")
+        require(self.samples >= 1, f"samples must be at least 1, got {self.samples}")
         require(self.window >= 4, f"window must be at least 4, got {self.window}")

@@ -7,6 +7,8 @@ fast; the exponential inside torch's ELU takes as long as a quarter of the layer
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -38,10 +40,25 @@ class Dense(nn.Linear):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Map (..., num_inputs) to (..., units)."""
-        plain = torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu")
+        plain = _plain or torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu")
         if self.is_elu and x.device.type == "cpu" and not plain:
             return _CpuDenseElu.apply(x, self.weight, self.bias)
         return self.activation(super().forward(x))
+
+
+_plain = False
+
+
+@contextmanager
+def plain_layers() -> Iterator[None]:
+    """Inside, layers are made of torch's own operators only, whose gradients can be differentiated again."""
+    global _plain  # noqa: PLW0603 - one switch for all layers, set for the length of a block
+    _plain = True
+    try:
+        with torch.backends.cudnn.flags(enabled=False):
+            yield
+    finally:
+        _plain = False
 
 
 class _CpuDenseElu(torch.autograd.Function):

@@ -10,10 +10,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from ppo.config import Initializer, NetworkConfig, RnnConfig
 from ppo.layers import Dense
+
+
+class Conditioning(NamedTuple):
+    """How networks tell SAPG's blocks of environments apart; their inputs end with a column of block ids."""
+
+    num_blocks: int
+    size: int
+    """length of the learned vector that stands in for the id; 0: the id is dropped, the blocks share one policy"""
 
 
 class PolicyOutput(NamedTuple):
@@ -69,6 +78,25 @@ class Recurrent(nn.Module):
         return output, new.transpose(0, 1).flatten(1)
 
 
+class BlockInput(nn.Module):
+    """Puts the learned vector of a block in place of its id."""
+
+    def __init__(self, conditioning: Conditioning) -> None:
+        """Draw the vectors (num_blocks, size) from N(0, 1)."""
+        super().__init__()
+        self.vectors = nn.Parameter(torch.randn(*conditioning)) if conditioning.size else None
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Split x (..., O + 1) into inputs (..., O + size) and ids (...)."""
+        ids, x = block_ids(x), x[..., :-1]
+        return (x if self.vectors is None else torch.cat((x, F.embedding(ids, self.vectors)), dim=-1)), ids
+
+
+def block_ids(x: torch.Tensor) -> torch.Tensor:
+    """Ids (...) in the last column of observations or states (..., O + 1)."""
+    return x[..., -1].long()
+
+
 class Features(nn.Module):
     """Observation to features: MLP, with a recurrent layer before or after it if there is one."""
 
@@ -110,29 +138,43 @@ class ActorCritic(nn.Module):
     """
 
     def __init__(
-        self, num_observations: int, num_actions: int, config: NetworkConfig, autocast: torch.dtype | None = None
+        self,
+        num_observations: int,
+        num_actions: int,
+        config: NetworkConfig,
+        autocast: torch.dtype | None = None,
+        conditioning: Conditioning | None = None,
     ) -> None:
-        """Build and initialise the layers; biases start at 0."""
+        """Build and initialise the layers; biases start at 0.
+
+        With `conditioning` observations have a last column more, the id of the block that acts; actor and critic share
+        the blocks' vectors, and a log-std that does not depend on the observation is one of the block.
+        """
         super().__init__()
         self.autocast = autocast
-        self.actor = Features(num_observations, config)
-        self.critic = Features(num_observations, config) if config.separate else None
+        num_inputs = num_observations + (conditioning.size if conditioning else 0)
+        self.actor = Features(num_inputs, config)
+        self.critic = Features(num_inputs, config) if config.separate else None
         self.mean = nn.Linear(self.actor.size, num_actions)
         self.value = nn.Linear(self.actor.size, 1)
         self.log_std: nn.Parameter | nn.Linear
         if config.fixed_sigma:
-            self.log_std = nn.Parameter(torch.zeros(num_actions))
+            of_blocks = (conditioning.num_blocks,) if conditioning and conditioning.size else ()
+            self.log_std = nn.Parameter(torch.zeros(*of_blocks, num_actions))
         else:
             self.log_std = nn.Linear(self.actor.size, num_actions)
         self.hidden_size = self.actor.hidden_size * (2 if config.separate else 1)
         initialize_layers(self, config)
         _initialize(self.mean.weight, config.mu_init)
         _initialize(self.log_std.weight if isinstance(self.log_std, nn.Linear) else self.log_std, config.sigma_init)
+        self.blocks = BlockInput(conditioning) if conditioning else None
 
     def forward(
         self, observations: torch.Tensor, hidden: torch.Tensor, starts: torch.Tensor | None = None
     ) -> PolicyOutput:
         """Evaluate normalised observations (..., O) from recurrent state `hidden` (S, H); see `Recurrent.forward`."""
+        if self.blocks is not None:
+            observations, ids = self.blocks(observations)
         actor_hidden, critic_hidden = hidden.split(
             (self.actor.hidden_size, self.hidden_size - self.actor.hidden_size), 1
         )
@@ -143,6 +185,8 @@ class ActorCritic(nn.Module):
                 critic_features, critic_hidden = self.critic(observations, critic_hidden, starts)
         actor_features = actor_features.float()
         log_std = self.log_std(actor_features) if isinstance(self.log_std, nn.Linear) else self.log_std
+        if isinstance(self.log_std, nn.Parameter) and self.log_std.dim() == 2:
+            log_std = F.embedding(ids, self.log_std)
         value = self.value(critic_features.float()).squeeze(-1)
         hidden = torch.cat((actor_hidden, critic_hidden), dim=1) if self.hidden_size else hidden
         return PolicyOutput(self.mean(actor_features), log_std, value, hidden)

@@ -52,7 +52,8 @@ class RunningNormalizer(nn.Module):
     """Running mean and variance, merged by sample count; outputs are clamped to +-5.
 
     Accumulators are float64; mean 0, variance 1 and count 1 at the start, so the prior weighs one sample.
-    Updating and normalising are separate calls: the learner decides when statistics move.
+    Updating and normalising are separate calls: the learner decides when statistics move. Columns after the first
+    `size` are no quantities but labels (SAPG's block ids) and stay as they are.
     """
 
     mean: torch.Tensor
@@ -69,7 +70,8 @@ class RunningNormalizer(nn.Module):
     @torch.no_grad()
     def update(self, batch: torch.Tensor, world: World) -> None:
         """Merge the statistics of `batch` (..., size) of every process; one with a non-finite value counts nothing."""
-        new = moments(batch.reshape(-1, self.mean.shape[0]), world)
+        size = self.mean.shape[0]
+        new = moments(batch[..., :size].reshape(-1, size), world)
         mean, var, count = merge(Moments(self.mean, self.var, self.count), new)
         self.mean.copy_(mean)
         self.var.copy_(var)
@@ -77,6 +79,13 @@ class RunningNormalizer(nn.Module):
 
     def normalize(self, x: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
         """Return (x - mean) / sqrt(var + 1e-5) clamped to +-5, shape (..., size); `out` may be `x` itself."""
+        size = self.mean.shape[0]
+        if x.shape[-1] > size:
+            if out is None:
+                return torch.cat((self.normalize(x[..., :size]), x[..., size:]), dim=-1)
+            self.normalize(x[..., :size], out=out[..., :size])
+            out[..., size:] = x[..., size:]
+            return out
         scale = torch.rsqrt(self.var.float() + _EPS)
         result = torch.sub(x, self.mean.float(), out=out)
         return result.mul_(scale).clamp_(-_CLIP, _CLIP)

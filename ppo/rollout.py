@@ -7,6 +7,7 @@ network one sequence of L steps: every column then is (S, L, ...).
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import torch
 
 if TYPE_CHECKING:
     from ppo.agent import Action
+    from ppo.env import Observation
 
 C = TypeVar("C", bound="Columns")
 
@@ -40,6 +42,10 @@ class Columns:
         for f in dataclasses.fields(self):
             torch.index_select(getattr(self, f.name), 0, order, out=getattr(out, f.name))
         return out
+
+    def select(self: C, order: torch.Tensor) -> C:
+        """Copies of some rows, in the given order."""
+        return type(self)(*(getattr(self, f.name).index_select(0, order) for f in dataclasses.fields(self)))
 
     def empty_like(self: C) -> C:
         """Storage of the same shape."""
@@ -120,6 +126,32 @@ class RolloutBuffer:
         self.starts = allocate()
         self.advantages = allocate()
         self.hidden = torch.zeros(num_envs, horizon // seq_length, hidden_size, device=device)
+
+    def part(self, start: int, stop: int) -> RolloutBuffer:
+        """The same storage restricted to environments start ... stop - 1."""
+        part = copy.copy(self)
+        for name, value in vars(self).items():
+            if torch.is_tensor(value):
+                setattr(part, name, value[start:stop])
+        return part
+
+    def copy_(self, other: RolloutBuffer) -> None:
+        """Take everything from a buffer of as many environments."""
+        for name, value in vars(self).items():
+            if torch.is_tensor(value):
+                value.copy_(getattr(other, name))
+
+    def label(self, ids: torch.Tensor | float) -> None:
+        """Write block ids (N, 1), or one for all, into the last column of observations and states."""
+        for column in (self.observations, self.states):
+            if column.shape[-1]:
+                column[..., -1] = ids
+
+    def store_observation(self, t: int, observation: Observation) -> None:
+        """Keep what the policy, and a central critic, saw at step t."""
+        for column, name in ((self.observations, "obs"), (self.states, "states")):
+            if column.shape[-1]:
+                column[:, t, : observation[name].shape[-1]] = observation[name]
 
     def store_action(self, t: int, action: Action) -> None:
         """Keep what the policy did at step t."""
@@ -210,6 +242,14 @@ def bootstrap_time_outs(
 ) -> torch.Tensor:
     """Add gamma V(s_t) where the time limit cut the episode; all (N,), V of the state the action was taken in."""
     return rewards + gamma * values * time_outs
+
+
+def permutation(num_rows: int, chunk: int, device: torch.device) -> torch.Tensor:
+    """Random order of the rows in which `chunk` neighbours, a divisor of `num_rows`, stay together."""
+    if chunk == 1:
+        return torch.randperm(num_rows, device=device)
+    first = chunk * torch.randperm(num_rows // chunk, device=device)
+    return (first[:, None] + torch.arange(chunk, device=device)).flatten()
 
 
 def minibatch_sizes(num_rows: int, requested: int) -> list[int]:

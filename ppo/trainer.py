@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from ppo import checkpoint, schedule
+from ppo import checkpoint, sapg, schedule
 from ppo.agent import Agent
 from ppo.central_value import CentralValueUpdate
 from ppo.checkpoint import CheckpointError
@@ -24,8 +24,9 @@ from ppo.distributed import World
 from ppo.env import VectorEnv
 from ppo.loggers import Logger, LoggerGroup
 from ppo.normalize import standardize
+from ppo.outer_loop import OuterLoop
 from ppo.play import play
-from ppo.rollout import minibatch_sizes
+from ppo.rollout import RolloutBuffer, minibatch_sizes
 from ppo.update import PolicyUpdate
 
 _log = logging.getLogger(__name__)
@@ -98,7 +99,13 @@ class Trainer:
         central = config.central_value_config
         if self.agent.central is not None and central is not None:
             rows = self._minibatch_rows(central)
-            self.central_update = CentralValueUpdate(self.agent.central, central, rows, self.world)
+            chunk = sapg.shuffled_rows(config, self.agent.num_blocks, self.agent.central.hidden_size)
+            self.central_update = CentralValueUpdate(self.agent.central, central, rows, self.world, chunk)
+        length = config.seq_length if self.agent.network.hidden_size else 1
+        diagnostics = config.diagnostics
+        self.outer_loop = (
+            OuterLoop(self.agent, diagnostics, self._batch, length, self.world) if diagnostics.enabled else None
+        )
         adaptive = config.lr_schedule == "adaptive"
         self._rate_watch = RateWatch(config.min_lr, config.max_lr) if adaptive else None
         self._loggers = LoggerGroup(loggers if self.world.rank == 0 else ())
@@ -122,6 +129,7 @@ class Trainer:
 
     def train(self) -> TrainResult:
         """Train until a limit is reached or a stop is requested; saves `last.pth` at the end."""
+        self.config.sapg.check(self.env.num_envs)
         self._saving = self.world.sum([float(self.run_dir is not None)])[0] > 0
         try:
             while (reason := self._stop_reason()) is None:
@@ -177,19 +185,32 @@ class Trainer:
 
     def _learn(self) -> dict[str, torch.Tensor]:
         """Normalise the targets, fit the central critic if there is one, then run the policy's mini-epochs."""
-        buffer, agent = self.collector.buffer, self.agent
+        agent = self.agent
+        buffer, statistics = self._rollout()
         with torch.no_grad():
             returns = buffer.advantages + buffer.values
             values, returns = agent.normalize_targets(buffer.values, returns, self.world)
             advantages = buffer.advantages
             if self.config.normalize_advantage:
                 advantages = standardize(advantages, self.world)
-        statistics = {}
         if self.central_update is not None:
             hidden_size = self.central_update.critic.hidden_size
-            statistics = self.central_update.run(buffer.critic_batch(values, returns, hidden_size))
+            statistics |= self.central_update.run(buffer.critic_batch(values, returns, hidden_size))
         batch = buffer.batch(values, advantages, returns, agent.network.hidden_size)
-        return self.update.run(batch) | statistics
+        if self.outer_loop is None:
+            return self.update.run(batch) | statistics
+        self.outer_loop.begin(batch, self.collector.buffer)
+        statistics |= self.update.run(batch)
+        return statistics | self.outer_loop.end()
+
+    def _rollout(self) -> tuple[RolloutBuffer, dict[str, torch.Tensor]]:
+        """The data to learn from: what was collected and, for SAPG's leader, a follower's part of it once more."""
+        blocks = self.collector.blocks
+        if blocks is None or not blocks.num_relabelled:
+            return self.collector.buffer, {}
+        follower = sapg.draw_follower(blocks, self.world)
+        number = torch.full((), float(follower), device=self.device)
+        return sapg.add_relabelled(self.collector, follower), {"sapg/follower": number}
 
     # ---- reporting
 
@@ -295,6 +316,7 @@ class Trainer:
         """
         content = checkpoint.read(path)
         checkpoint.check_signature(content["env_signature"], self.env.signature())
+        sapg.check_fit(content["model"], self.agent.state_dict())
         try:
             self.agent.load_state_dict(content["model"])
             if self.update.proximal is not None:
@@ -330,11 +352,15 @@ class Trainer:
     def describe(self) -> dict[str, Any]:
         """What the settings came to in each process, for printing at the start."""
         length = self.config.seq_length if self.config.network.rnn else 1
-        sizes = minibatch_sizes(self._batch // length, self.update.minibatch_size)
+        blocks = self.collector.blocks
+        relabelled = blocks.num_relabelled * self.config.horizon_length if blocks is not None else 0
+        sizes = minibatch_sizes((self._batch + relabelled) // length, self.update.minibatch_size)
         return {
             "parameters": sum(p.numel() for p in self.agent.parameters()),
             "processes": self.world.size,
             "batch": self._batch,
+            "blocks": blocks.count if blocks is not None else 1,
+            "relabelled": relabelled,
             "minibatches": len(sizes),
             "minibatch_size": sizes[0] * length,
             "mini_epochs": self.config.mini_epochs,

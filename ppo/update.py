@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ppo import distributions, losses, schedule
+from ppo import distributions, losses, sapg, schedule
 from ppo.agent import Agent
 from ppo.compiled import compiled
 from ppo.config import TrainConfig
@@ -12,7 +12,7 @@ from ppo.distributed import World
 from ppo.fast_cpu import HandWrittenLoss
 from ppo.optimizer import GuardedAdam
 from ppo.proximal import ProximalPolicy
-from ppo.rollout import Batch, minibatch_sizes
+from ppo.rollout import Batch, minibatch_sizes, permutation
 
 STATISTICS = ("loss", "policy_loss", "value_loss", "entropy", "bounds_loss", "kl", "clip_fraction")
 CPU_MICRO_BATCH = 4096
@@ -65,6 +65,10 @@ class PolicyUpdate:
         self._names = STATISTICS if self.proximal is None else (*STATISTICS, "behaviour_ratio_capped")
         self._loss_terms = compiled(self._terms, config.torch_compile)
         self._spare: Batch | None = None
+        self._bonus = sapg.entropy_bonus(agent.num_blocks, config.sapg.entropy_scale, device)
+        chunk = sapg.shuffled_rows(config, agent.num_blocks, agent.network.hidden_size)
+        self._shuffle = "iteration" if chunk and config.shuffle == "none" else config.shuffle
+        self._chunk = max(1, chunk)
 
     def _micro_batch_rows(self) -> int:
         samples = self.config.micro_batch_size
@@ -89,8 +93,8 @@ class PolicyUpdate:
         for mini_epoch in range(self.config.mini_epochs):
             if mini_epoch == 1:
                 self._normalize_observations(batch)
-            if spare is not None and (mini_epoch == 0 or self.config.shuffle == "epoch"):
-                order = torch.randperm(len(batch), device=self.device)
+            if spare is not None and (mini_epoch == 0 or self._shuffle == "epoch"):
+                order = permutation(len(batch), self._chunk, self.device)
                 batch, spare = batch.gather(order, out=spare), batch
             for minibatch in batch.split(sizes):
                 if mini_epoch == 0:
@@ -107,7 +111,7 @@ class PolicyUpdate:
 
     def _shuffle_storage(self, batch: Batch) -> Batch | None:
         """Second copy of the batch for shuffling, allocated once; None without shuffling."""
-        if self.config.shuffle == "none":
+        if self._shuffle == "none":
             return None
         if self._spare is None or len(self._spare) != len(batch):
             self._spare = batch.empty_like()
@@ -151,9 +155,12 @@ class PolicyUpdate:
         else:
             proximal = self.proximal.log_prob(batch)
             surrogate, *ratios = self.proximal.policy_loss(batch, log_prob, proximal, config.e_clip)
+        entropy = distributions.entropy(log_std)
+        if self._bonus is not None:
+            surrogate = surrogate - self._bonus(batch.observations, entropy)
         critic = losses.value_loss(value, batch.values, batch.returns, config.e_clip if config.clip_value else None)
         terms = torch.stack(
-            (surrogate.mean(), critic.mean(), distributions.entropy(log_std).mean(), losses.bounds_loss(mean).mean())
+            (surrogate.mean(), critic.mean(), entropy.mean(), losses.bounds_loss(mean).mean())
         )
         return terms, mean, log_std, *ratios
 
