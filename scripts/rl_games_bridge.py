@@ -97,6 +97,17 @@ def translate(params: Mapping[str, Any], num_envs: int, device: str) -> dict[str
     return result
 
 
+def refuse_extensions(settings: TrainConfig) -> None:
+    """Refuse the algorithms that only our learner has.
+
+    Raises:
+        UsageError: One of them is on.
+    """
+    for name, title, key in (("ewma", "PPO-EWMA", "com"), ("sapg", "SAPG", "num_blocks"), ("capo", "CAPO", "replicas")):
+        if getattr(settings, name).enabled:
+            raise UsageError(f"rl-games has no {title}: leave train.{name}.{key} empty, or train with train.algo=ppo")
+
+
 def _refuse_ours_only(settings: TrainConfig) -> None:
     """Refuse settings without a counterpart, rather than train something else than was asked for."""
     defaults = {field.name: field.default for field in dataclasses.fields(TrainConfig)}

@@ -24,6 +24,7 @@ from gymscale.scripts.session import (
     input_errors_as_usage_errors,
 )
 from gymscale.scripts.signals import StopSignals
+from ppo.config import TrainConfig
 from ppo.loggers import CsvLogger, Logger, LoggerGroup, TensorBoardLogger
 
 METRICS = {
@@ -62,6 +63,7 @@ def train(cfg: DictConfig, run_dir_is_chosen: bool) -> int:
 
                 rl_games_checkpoint.read(checkpoint_path(cfg))
             seed = seed_everything(int(cfg.seed), bool(cfg.torch_deterministic))
+            rl_games_bridge.refuse_extensions(TrainConfig.from_tree(to_plain(cfg.train)))
             params = rl_games_bridge.translate(to_plain(cfg.train)["params"], int(cfg.num_envs), str(cfg.rl_device))
             env = build_env(cfg)
         folder = run_folder.create(Path(str(cfg.hydra.run.dir)), run_dir_is_chosen)

@@ -34,15 +34,18 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "state_dependent_sigma": {"space": {"continuous": {"fixed_sigma": False}}},
     "autocast": {"mixed_precision": True, "mixed_precision_cpu": True},
     "hand_written": {"cpu_update": "hand_written", "micro_batch_size": 20},
+    "ewma": {"ewma": {"com": 5.0}},
+    "ewma_penalty_once_an_iteration": {"ewma": {"com": 5.0, "update": "iteration", "objective": "kl_penalty"}},
 }
 
 
 def make_trainer(variant: str, device: str = "cpu") -> Trainer:
     settings = dict(VARIANTS[variant])
+    extensions = {key: settings.pop(key) for key in ("ewma", "sapg", "capo", "diagnostics") if key in settings}
     network = {"separate": True, "mlp": {"units": [16, 8], "activation": "elu"}}
     network |= {key: settings.pop(key) for key in ("rnn", "space") if key in settings}
     config = {**CONFIG, "horizon_length": 8, "minibatch_size": 64, "mini_epochs": 2, **settings}
-    config = TrainConfig.from_params({"network": network, "config": config})
+    config = TrainConfig.from_params({"network": network, "config": config}, **extensions)
     return Trainer(OnDevice(Cartpole(32), device), config, device, None)
 
 

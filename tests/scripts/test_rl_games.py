@@ -214,6 +214,7 @@ def test_bad_input(
         (["wandb_activate=True"], "leave out wandb_activate=True"),
         (["train.params.config.minibatch_size=60"], "do not split into"),
         (["test=True", "checkpoint=model.pth"], "test=True plays our own checkpoints"),
+        (["train.ewma.com=8"], "rl-games has no PPO-EWMA: leave train.ewma.com empty, or train with train.algo=ppo"),
     ],
 )
 def test_what_only_our_learner_does_is_refused(
