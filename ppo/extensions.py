@@ -138,8 +138,13 @@ class CapoConfig:
 
     @property
     def enabled(self) -> bool:
-        """Whether an update has replicas."""
+        """Whether an update has replicas, or as many mini-epochs as they would have together."""
         return self.replicas is not None
+
+    @property
+    def mini_epoch_factor(self) -> int:
+        """How many times `mini_epochs` one network is optimised."""
+        return self.replicas if self.replicas is not None and self.merge == "deeper" else 1
 
 
 @dataclass(frozen=True)

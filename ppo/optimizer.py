@@ -71,6 +71,20 @@ class GuardedAdam:
         self._scale.mul_(torch.where(skipped, 0.5, torch.where(grow, 2.0, 1.0)))
         self._good_steps.mul_(~grow)
 
+    def tensors(self) -> list[torch.Tensor]:
+        """What steps change beside the parameters and the rate: moments, step counts, loss scale.
+
+        Moments and counts that no step has made yet are made here, at zero.
+        """
+        state = [] if self._scale is None else [self._scale, self._good_steps]
+        for parameter in self.parameters:
+            moments = self._adam.state[parameter]
+            if not moments:
+                moments["step"] = torch.zeros((), device=parameter.device)
+                moments["exp_avg"], moments["exp_avg_sq"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
+            state += moments.values()
+        return state
+
     def set_rate(self, rate: float) -> None:
         """Set the learning rate in place: optimiser and schedule share one tensor."""
         self.rate.fill_(rate)

@@ -47,6 +47,12 @@ class Columns:
         """Copies of some rows, in the given order."""
         return type(self)(*(getattr(self, f.name).index_select(0, order) for f in dataclasses.fields(self)))
 
+    def copy_(self: C, other: C) -> C:
+        """Overwrite every column with the other's and return this."""
+        for f in dataclasses.fields(self):
+            getattr(self, f.name).copy_(getattr(other, f.name))
+        return self
+
     def empty_like(self: C) -> C:
         """Storage of the same shape."""
         return type(self)(*(torch.empty_like(getattr(self, f.name)) for f in dataclasses.fields(self)))

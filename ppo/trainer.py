@@ -15,6 +15,7 @@ import torch
 
 from ppo import checkpoint, sapg, schedule
 from ppo.agent import Agent
+from ppo.capo import ConsensusUpdate
 from ppo.central_value import CentralValueUpdate
 from ppo.checkpoint import CheckpointError
 from ppo.collector import Collector
@@ -26,7 +27,7 @@ from ppo.loggers import Logger, LoggerGroup
 from ppo.normalize import standardize
 from ppo.outer_loop import OuterLoop
 from ppo.play import play
-from ppo.rollout import RolloutBuffer, minibatch_sizes
+from ppo.rollout import Batch, RolloutBuffer, minibatch_sizes
 from ppo.update import PolicyUpdate
 
 _log = logging.getLogger(__name__)
@@ -95,6 +96,8 @@ class Trainer:
         self._frames_an_iteration = self._total_frames()
         rows = self._minibatch_rows(config)
         self.update = PolicyUpdate(self.agent, config, rows, self.device, self.world, self._frames_an_iteration)
+        consensus = config.capo.enabled and config.capo.merge != "deeper"
+        self.consensus = ConsensusUpdate(self.update, config.capo) if consensus else None
         self.central_update: CentralValueUpdate | None = None
         central = config.central_value_config
         if self.agent.central is not None and central is not None:
@@ -184,7 +187,17 @@ class Trainer:
             self.central_update.optimizer.set_rate(rate)
 
     def _learn(self) -> dict[str, torch.Tensor]:
-        """Normalise the targets, fit the central critic if there is one, then run the policy's mini-epochs."""
+        """Run the policy's mini-epochs on what was collected, and measure what they did."""
+        batch, statistics = self.learning_batch()
+        update = self.consensus or self.update
+        if self.outer_loop is None:
+            return update.run(batch) | statistics
+        self.outer_loop.begin(batch, self.collector.buffer)
+        statistics |= update.run(batch)
+        return statistics | self.outer_loop.end()
+
+    def learning_batch(self) -> tuple[Batch, dict[str, torch.Tensor]]:
+        """Normalise the targets and fit the central critic if there is one; returns the policy's batch."""
         agent = self.agent
         buffer, statistics = self._rollout()
         with torch.no_grad():
@@ -196,12 +209,7 @@ class Trainer:
         if self.central_update is not None:
             hidden_size = self.central_update.critic.hidden_size
             statistics |= self.central_update.run(buffer.critic_batch(values, returns, hidden_size))
-        batch = buffer.batch(values, advantages, returns, agent.network.hidden_size)
-        if self.outer_loop is None:
-            return self.update.run(batch) | statistics
-        self.outer_loop.begin(batch, self.collector.buffer)
-        statistics |= self.update.run(batch)
-        return statistics | self.outer_loop.end()
+        return buffer.batch(values, advantages, returns, agent.network.hidden_size), statistics
 
     def _rollout(self) -> tuple[RolloutBuffer, dict[str, torch.Tensor]]:
         """The data to learn from: what was collected and, for SAPG's leader, a follower's part of it once more."""
@@ -363,7 +371,7 @@ class Trainer:
             "relabelled": relabelled,
             "minibatches": len(sizes),
             "minibatch_size": sizes[0] * length,
-            "mini_epochs": self.config.mini_epochs,
+            "mini_epochs": self.update.mini_epochs,
         }
 
 

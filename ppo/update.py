@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 
 from ppo import distributions, losses, sapg, schedule
@@ -64,10 +66,15 @@ class PolicyUpdate:
         self._hand_written = HandWrittenLoss(agent.network, config, rows, self.proximal) if hand_written else None
         self._names = STATISTICS if self.proximal is None else (*STATISTICS, "behaviour_ratio_capped")
         self._loss_terms = compiled(self._terms, config.torch_compile)
+        self.mini_epochs = config.mini_epochs * config.capo.mini_epoch_factor
+        self.recorded_rates: list[torch.Tensor] | None = None
+        """if a list, every rate that the KL divergence led to is appended"""
+        self.replayed_rates: Iterator[torch.Tensor] | None = None
+        """if not None, the rates to take instead"""
         self._spare: Batch | None = None
         self._bonus = sapg.entropy_bonus(agent.num_blocks, config.sapg.entropy_scale, device)
         chunk = sapg.shuffled_rows(config, agent.num_blocks, agent.network.hidden_size)
-        self._shuffle = "iteration" if chunk and config.shuffle == "none" else config.shuffle
+        self.shuffle = "iteration" if chunk and config.shuffle == "none" else config.shuffle
         self._chunk = max(1, chunk)
 
     def _micro_batch_rows(self) -> int:
@@ -82,18 +89,22 @@ class PolicyUpdate:
         """Set the weight of the entropy bonus."""
         self._loss_weights[STATISTICS.index("entropy") - 1] = -coefficient
 
-    def run(self, batch: Batch) -> dict[str, torch.Tensor]:
-        """Optimise on the batch, whose memory is reused; returns the mean statistics as 0-dim tensors."""
+    def run(self, batch: Batch, shuffle: str | None = None) -> dict[str, torch.Tensor]:
+        """Optimise on the batch, whose memory is reused; returns the mean statistics as 0-dim tensors.
+
+        `shuffle` is used instead of the configured one if it is given.
+        """
+        shuffle = shuffle or self.shuffle
         sizes = minibatch_sizes(len(batch), self.minibatch_size)
-        spare = self._shuffle_storage(batch)
+        spare = self._shuffle_storage(batch, shuffle)
         visits: list[torch.Tensor] = []
         norms: list[torch.Tensor] = []
         if self.proximal is not None:
-            self.proximal.begin_iteration(len(sizes) * self.config.mini_epochs)
-        for mini_epoch in range(self.config.mini_epochs):
+            self.proximal.begin_iteration(len(sizes) * self.mini_epochs)
+        for mini_epoch in range(self.mini_epochs):
             if mini_epoch == 1:
                 self._normalize_observations(batch)
-            if spare is not None and (mini_epoch == 0 or self._shuffle == "epoch"):
+            if spare is not None and (mini_epoch == 0 or shuffle == "epoch"):
                 order = permutation(len(batch), self._chunk, self.device)
                 batch, spare = batch.gather(order, out=spare), batch
             for minibatch in batch.split(sizes):
@@ -109,9 +120,9 @@ class PolicyUpdate:
         grad_norms = torch.stack(norms)
         return statistics | {"grad_norm": grad_norms.nanmean(), "skipped_updates": grad_norms.isnan().sum()}
 
-    def _shuffle_storage(self, batch: Batch) -> Batch | None:
+    def _shuffle_storage(self, batch: Batch, shuffle: str) -> Batch | None:
         """Second copy of the batch for shuffling, allocated once; None without shuffling."""
-        if self._shuffle == "none":
+        if shuffle == "none":
             return None
         if self._spare is None or len(self._spare) != len(batch):
             self._spare = batch.empty_like()
@@ -198,4 +209,9 @@ class PolicyUpdate:
         config = self.config
         if config.lr_schedule == "adaptive":
             rate, kl = self.optimizer.rate, statistics[_KL]
+            if self.replayed_rates is not None:
+                rate.copy_(next(self.replayed_rates))
+                return
             rate.copy_(schedule.adapt_to_kl(rate, kl, config.kl_threshold, config.min_lr, config.max_lr))
+            if self.recorded_rates is not None:
+                self.recorded_rates.append(rate.clone())
