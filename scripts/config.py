@@ -368,9 +368,11 @@ def _resolve_interpolations(cfg: DictConfig) -> None:
 
 
 def _check_train_params(cfg: DictConfig) -> None:
-    """Let the learner check its own settings."""
+    """Let the learner check its own settings; the number of SAPG's blocks is settled, since play has other num_envs."""
     try:
-        TrainConfig.from_tree(to_plain(cfg.train))
+        settings = TrainConfig.from_tree(to_plain(cfg.train))
+        if settings.sapg.block_size is not None:
+            cfg.train.sapg.num_blocks, cfg.train.sapg.block_size = settings.sapg.count(int(cfg.num_envs)), ""
     except ConfigError as error:
         raise UsageError(f"train.{error}") from None
 

@@ -100,6 +100,8 @@ def open_session(cfg: DictConfig) -> Session:
             checkpoint.check_signature(saved["env_signature"], env.signature())
         loggers = RunLoggers()
         trainer = build_trainer(cfg, env, seed, loggers, world)
+        if not cfg.test:
+            trainer.config.sapg.check(env.num_envs)
         if saved is not None:
             trainer.restore(checkpoint_path(cfg), load_optimizer=not cfg.test)
     return Session(seed, env, trainer, loggers, world)
@@ -153,13 +155,15 @@ def describe(cfg: DictConfig, session: Session) -> list[str]:
     size = session.world.size
     processes = f"in each of {size} processes " if size > 1 else ""
     batch = f"{processes}{session.env.num_envs} envs x {session.trainer.config.horizon_length} steps = {used['batch']}"
+    leader = f" and {used['relabelled']} relabelled for the leader" if used["relabelled"] else ""
+    shared = f"{leader} of {used['blocks']} blocks" if used["blocks"] > 1 else ""
     return [
         f"{', '.join(versions)}, Python {platform.python_version()}",
         f"task {cfg.task_name}, physics on {device_name(cfg.sim_device)}, learner on {device_name(cfg.rl_device)}, "
         f"seed {session.seed}",
         *on_cpu,
-        f"batch {batch} samples, {used['mini_epochs']} epochs of {used['minibatches']} x {used['minibatch_size']} "
-        f"samples, {used['parameters']} parameters",
+        f"batch {batch} samples{shared}, {used['mini_epochs']} epochs of {used['minibatches']} x "
+        f"{used['minibatch_size']} samples, {used['parameters']} parameters",
     ]
 
 
