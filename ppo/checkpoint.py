@@ -46,7 +46,9 @@ def read(path: str | Path) -> dict[str, Any]:
     """
     path = Path(path)
     if not path.is_file():
-        raise CheckpointError(f"{path}: no such checkpoint file")
+        others = sorted(other.name for other in path.parent.glob("*.pth"))
+        there = f"; in its folder there are {', '.join(others[:5])}" if others else ""
+        raise CheckpointError(f"{path}: no such checkpoint file{there}")
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError) as error:

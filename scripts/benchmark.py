@@ -8,6 +8,9 @@ reads and writes around it, and in the task's own code. A `checkpoint=` measures
 `learners=all` (or `learners=ours,rl_games`) compares learners alone on an environment that costs nothing, with the
 network, minibatches and settings of `size=Ant` or `size=ShadowHand`: env steps a second, the ratio to rl_games, peak
 memory. `size=Pendulum iterations=300 seeds=1,2,3` has them solve a task instead: do they reach the same return?
+
+Own keys: `iterations` (that count; two more warm up), `csv` (the file to write), `learners`, `size`, `seeds`. Every
+other key is a config override, as on train.py's command line.
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 The task and its settings come from the checkpoint; overrides on the command line change them.
 `python scripts/play.py task=AnymalTerrain terrain_preview=True` draws a task's terrain instead, without a simulation.
+
+Keys that matter here: `num_envs` (64 unless given), `num_episodes`, `deterministic=False` (sample actions instead of
+taking the policy's means), `sim_device`, `rl_device`, `seed`, and any `task.` key. `nn/last.pth` is there after every
+run, `nn/best.pth` from iteration `train.params.config.save_best_after` on.
 """
 
 from __future__ import annotations
@@ -32,6 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _main(argv: list[str]) -> int:
     flags = parse_flags(argv)
+    if flags.help:
+        print(__doc__)
+        return 0
     for line in preflight.problems():
         raise UsageError(line)
     if flags.multirun:
@@ -60,7 +67,7 @@ def _with_saved_task(overrides: Sequence[str]) -> tuple[list[str], dict[str, Any
     """
     given = {override.key_or_group: override.value() for override in config.parse(overrides)}
     if not given.get("checkpoint"):
-        raise UsageError("play.py needs checkpoint=PATH, for example checkpoint=runs/Ant_.../nn/best.pth")
+        raise UsageError("play.py needs checkpoint=PATH, for example checkpoint=runs/Ant_.../nn/last.pth")
     # Imported here, since they bring torch: a mistyped command line is answered before.
     from gymscale.scripts.session import input_errors_as_usage_errors
     from ppo import checkpoint

@@ -13,6 +13,7 @@ from gymscale.scripts import display, run_folder
 from gymscale.scripts.output import QuietOutput
 from gymscale.scripts.session import Session, describe, open_session
 from gymscale.scripts.signals import StopSignals
+from ppo.config import minibatch_samples
 from ppo.loggers import CsvLogger, Logger, TensorBoardLogger, WandbLogger
 from ppo.trainer import TrainResult
 
@@ -55,12 +56,29 @@ def _open_folder(cfg: DictConfig, session: Session, output: QuietOutput, run_dir
         output.move_to(folder / f"events_{world.rank}.log")
         return folder
     output.move_to(folder / "events.log")
+    cfg.seed = session.seed
     run_folder.write_config(folder, cfg)
-    for line in [*describe(cfg, session), f"run folder {folder}"]:
+    moved = run_folder.rewind(folder, session.trainer.epoch) if cfg.checkpoint else []
+    for line in [*describe(cfg, session), *_notes(cfg, session), f"run folder {folder}", *moved]:
         print(line)
     session.trainer.run_dir = folder
     session.loggers.open(_sinks(cfg, session, folder))
     return folder
+
+
+def _notes(cfg: DictConfig, session: Session) -> list[str]:
+    """Return a line for each thing that may not be what the user expects."""
+    trainer, lines = session.trainer, []
+    used, asked = trainer.describe()["minibatch_size"], minibatch_samples(trainer.config, session.env.num_envs)
+    if used != asked:
+        lines.append(f"minibatch_size {asked} was asked for; minibatches of this batch have {used} samples")
+    if trainer.epoch > 0:
+        complete = 0 < trainer.config.max_epochs <= trainer.epoch
+        hint = "; that is max_iterations: raise it to train on" if complete else ""
+        lines.append(f"continuing after iteration {trainer.epoch}, frame {trainer.frame}{hint}")
+    if not cfg.headless:
+        lines.append("headless=False: there is no viewer; training goes on without one")
+    return lines
 
 
 def _sinks(cfg: DictConfig, session: Session, folder: Path) -> list[Logger]:
