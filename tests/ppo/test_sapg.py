@@ -324,7 +324,7 @@ def test_entropy_ladder():
 
 
 def test_each_block_is_rewarded_for_its_own_entropy():
-    """The entropy grows like log_std, so the gradient of a block's log-std is minus its coefficient times its share of rows."""
+    """Entropy grows like log-std, so its gradient is minus the block's coefficient times the block's share of rows."""
     trainer = Trainer(Pendulum(12), make({"num_blocks": 3, "entropy_scale": 0.1}, critic_coef=0.0), "cpu", None)
     trainer.collector.collect()
     buffer = add_relabelled(trainer.collector, follower=0)
