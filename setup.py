@@ -34,6 +34,8 @@ INSTALL_REQUIRES = [
     "omegaconf>=2.3,<2.4",
     # Event files of every run.
     "tensorboard>=2.16",
+    # The charts of the studies; TensorBoard needs it as well.
+    "pillow>=10.1",
     # The live progress display.
     "rich>=13.7",
     # Optional tracking (wandb_activate=True); imported only when switched on.

@@ -126,8 +126,11 @@ class CapoConfig:
     merge: str = "pool"
     """`pool` of the replicas' policies (logarithmic, distilled into one network), `mean` of their parameters, or
     `deeper`: no replicas but as many times the mini-epochs, which costs the same"""
-    distill_epochs: int = 4
-    distill_learning_rate: float = 3e-4
+    distill_epochs: int = 2
+    """epochs over the batch that bring the mean of the parameters nearer to the pool"""
+    distill_learning_rate: float = 1e-6
+    """Adam's rate of the first of these steps, the later ones are smaller; the mean is so near already that a rate
+    like PPO's leads away from the pool"""
 
     def __post_init__(self) -> None:
         """Check values."""
@@ -160,6 +163,8 @@ class DiagnosticsConfig:
     """iterations between measurements of Fisher signal and waste; 0: never"""
     window: int = 50
     """iterations without progress after which stagnation may be called"""
+    solved: float | None = None
+    """return from which stagnation is never called, since the task is solved (None: `score_to_win`)"""
 
     def __post_init__(self) -> None:
         """Check values."""

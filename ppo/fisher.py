@@ -33,9 +33,7 @@ class FisherSplit(NamedTuple):
     """d^T F n / sqrt(d^T F d n^T F n), the cosine in the norm of F: negative where the update went downhill"""
 
 
-def split(
-    product: Callable[[torch.Tensor], torch.Tensor], update: torch.Tensor, gradient: torch.Tensor
-) -> FisherSplit:
+def split(product: Callable[[torch.Tensor], torch.Tensor], update: torch.Tensor, gradient: torch.Tensor) -> FisherSplit:
     """Divide an update (P,) by the direction n = (F + damping)^-1 gradient, given v -> F v.
 
     The division is F-orthogonal whatever n came out as; damping and the number of steps only decide the direction.

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch.func import functional_call
 
 from ppo import distributions, fisher
 from ppo.agent import Agent
+from ppo.config import TrainConfig, minibatch_samples
 from ppo.distributed import World
 from ppo.extensions import DiagnosticsConfig
 from ppo.geometry import StepGeometry
@@ -91,7 +93,9 @@ class OuterLoop:
 
         Parts of the batch are groups of environments, so that samples of one episode count as correlated.
         """
-        count, total = min(GRADIENT_PARTS, len(batch)), len(batch)
+        total = self.samples // self.seq_length
+        batch = next(batch.split([total, len(batch) - total]))  # without what SAPG has relabelled
+        count = min(GRADIENT_PARTS, total)
         sizes = minibatch_sizes(total, -(-total // count))
         gradients = [self._part_gradient(part) for part in batch.split(sizes)]
         weights = [size / total for size in sizes]
@@ -142,14 +146,32 @@ class OuterLoop:
         network = self.agent.network
         names = policy_parameters(network)
         pieces = self._parameters.split([p.numel() for p in names.values()])
-        old = {
-            name: piece.view_as(p).clone().requires_grad_()
+        old: dict[str, torch.Tensor] = {
+            name: torch.nn.Parameter(piece.view_as(p).clone())
             for (name, p), piece in zip(names.items(), pieces, strict=True)
         }
         with fisher.differentiable_twice(network):
             arguments = (sample.observations, sample.hidden, sample.starts)
             product = fisher.GaussianFisher(functional_call(network, old, arguments), list(old.values()))
             return fisher.split(product, update, gradient)
+
+
+def outer_settings(config: TrainConfig, num_envs: int, processes: int) -> dict[str, Any]:
+    """What decides the outer step size and its noise, by the names that users set; `num_envs` is one process's."""
+    return {
+        "num_envs": num_envs,
+        "processes": processes,
+        "horizon_length": config.horizon_length,
+        "mini_epochs": config.mini_epochs,
+        "minibatch_size": minibatch_samples(config, num_envs),
+        "e_clip": config.e_clip,
+        "learning_rate": config.learning_rate,
+        "kl_threshold": config.kl_threshold if config.lr_schedule == "adaptive" else None,
+        "train.ewma.com": config.ewma.com,
+        "train.sapg.num_blocks": config.sapg.num_blocks,
+        "train.sapg.block_size": config.sapg.block_size,
+        "train.capo.replicas": config.capo.replicas,
+    }
 
 
 def policy_parameters(network: ActorCritic) -> dict[str, torch.nn.Parameter]:

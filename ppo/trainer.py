@@ -25,9 +25,10 @@ from ppo.distributed import World
 from ppo.env import VectorEnv
 from ppo.loggers import Logger, LoggerGroup
 from ppo.normalize import standardize
-from ppo.outer_loop import OuterLoop
+from ppo.outer_loop import OuterLoop, outer_settings
 from ppo.play import play
 from ppo.rollout import Batch, RolloutBuffer, minibatch_sizes
+from ppo.stagnation import StagnationDetector
 from ppo.update import PolicyUpdate
 
 _log = logging.getLogger(__name__)
@@ -109,6 +110,9 @@ class Trainer:
         self.outer_loop = (
             OuterLoop(self.agent, diagnostics, self._batch, length, self.world) if diagnostics.enabled else None
         )
+        settings = outer_settings(config, env.num_envs, self.world.size)
+        solved = config.score_to_win if diagnostics.solved is None else diagnostics.solved
+        self._stagnation = StagnationDetector(diagnostics.window, settings, solved)
         adaptive = config.lr_schedule == "adaptive"
         self._rate_watch = RateWatch(config.min_lr, config.max_lr) if adaptive else None
         self._loggers = LoggerGroup(loggers if self.world.rank == 0 else ())
@@ -245,6 +249,10 @@ class Trainer:
         }
         if self._rate_watch is not None and (warning := self._rate_watch.check(rate)):
             _log.warning(warning)
+        if self.outer_loop is not None:
+            if message := self._stagnation.check(metrics):
+                _log.warning(message)
+            metrics["outer/stagnant"] = float(self._stagnation.stagnant)
         if metrics["skipped_updates"]:
             _log.warning("%d updates skipped: loss or gradient not finite", metrics["skipped_updates"])
         self._loggers.log(metrics, self.frame)
@@ -311,6 +319,7 @@ class Trainer:
             "central_optimizer": self.central_update.optimizer.state_dict() if self.central_update else None,
             "lr": float(self.update.optimizer.rate),
             "ewma": self.update.proximal.state_dict() if self.update.proximal else None,
+            "stagnation": self._stagnation.state_dict(),
             "env_signature": self.env.signature(),
             "config": self.full_config,
             "run_id": self.run_id,
@@ -343,6 +352,8 @@ class Trainer:
             self.update.proximal.restore(content.get("ewma"))
         if self.central_update is not None:
             self.central_update.optimizer.load_state_dict(content["central_optimizer"])
+        if "stagnation" in content:
+            self._stagnation.load_state_dict(content["stagnation"])
         processes = [content, *content["other_processes"]]
         if len(processes) == self.world.size:
             own = processes[self.world.rank]
