@@ -21,7 +21,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
-from gymscale.scripts import devices, processes
+from gymscale.scripts import devices, processes, scaled
 from ppo.config import ConfigError, TrainConfig
 
 CFG_DIR = Path(__file__).resolve().parent.parent / "cfg"
@@ -101,11 +101,17 @@ def load(overrides: Sequence[str], config_dir: str | None = None, saved: Mapping
         if saved is not None:
             _apply_saved(cfg, saved, overrides)
         _check_root_values(cfg)
+        published = scaled.published_num_envs(cfg)
         _resolve_automatic_values(cfg)
         _resolve_interpolations(cfg)
     except (HydraException, OmegaConfBaseException) as error:
         raise UsageError(_first_line(error)) from None
     _check_train_params(cfg)
+    if saved is None and not cfg.test:  # a saved config holds settings that are scaled already
+        try:
+            scaled.apply(cfg, published)
+        except ConfigError as error:
+            raise UsageError(f"scaling.{error}") from None
     return cfg
 
 
@@ -115,6 +121,11 @@ def to_plain(cfg: DictConfig) -> dict[str, Any]:
     plain = OmegaConf.to_container(own, resolve=True)
     assert isinstance(plain, dict)
     return {str(key): value for key, value in plain.items()}
+
+
+def to_text(cfg: DictConfig) -> str:
+    """Return the effective config, without interpolations and Hydra's own node, as YAML."""
+    return OmegaConf.to_yaml(OmegaConf.create(to_plain(cfg)))
 
 
 def parse(overrides: Sequence[str]) -> list[Override]:
@@ -166,6 +177,10 @@ def _check_groups(loader: ConfigLoader, groups: Sequence[Override], searchpath: 
         raise UsageError(
             f"unknown train config '{training}'{did_you_mean(training, trainings)} (choices: {', '.join(trainings)})"
         )
+    rules = group_options(loader, "scaling", searchpath)
+    rule = str(chosen.get("scaling", "fixed_minibatch"))
+    if rule not in rules:
+        raise UsageError(f"unknown scaling rule '{rule}'{did_you_mean(rule, rules)} (rules: {', '.join(rules)})")
 
 
 def group_options(loader: ConfigLoader, group: str, searchpath: list[str]) -> list[str]:

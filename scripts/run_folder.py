@@ -7,9 +7,9 @@ import itertools
 import os
 from pathlib import Path
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
-from gymscale.scripts.config import UsageError, to_plain
+from gymscale.scripts.config import UsageError, to_text
 from ppo import checkpoint
 
 
@@ -89,5 +89,4 @@ def _write_rows(path: Path, rows: list[list[str]]) -> None:
 
 def write_config(folder: Path, cfg: DictConfig) -> None:
     """Write the effective config, without interpolations, to config.yaml."""
-    text = OmegaConf.to_yaml(OmegaConf.create(to_plain(cfg)))
-    (folder / "config.yaml").write_text(text, encoding="utf-8")
+    (folder / "config.yaml").write_text(to_text(cfg), encoding="utf-8")

@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from gymscale.scripts import config, exits, multirun, preflight, processes
+from gymscale.scripts import config, exits, multirun, preflight, processes, scaled
 from gymscale.scripts.arguments import flags_first, parse_flags
 from gymscale.scripts.config import UsageError
 
@@ -31,6 +31,9 @@ def _main(argv: list[str]) -> int:
         multirun.hand_to_hydra(argv)
         return 0
     check(flags)
+    if flags.cfg == "job" and not (flags.package or flags.multirun):
+        print_config(flags)
+        return 0
     if any(getattr(flags, name) for name in INFORMATION_FLAGS):
         multirun.hand_to_hydra(argv)
         return 0
@@ -49,6 +52,13 @@ def _main(argv: list[str]) -> int:
     from gymscale.scripts.training import train
 
     return train(cfg, run_dir_is_chosen)
+
+
+def print_config(flags: argparse.Namespace) -> None:
+    """Print the config as training would use it, with what its scaling rule changed as comments."""
+    cfg = config.load(flags.overrides, flags.config_dir)
+    print(config.to_text(cfg), end="")
+    print("".join(f"# {line}\n" for line in scaled.describe(cfg)), end="")
 
 
 def check(flags: argparse.Namespace) -> None:

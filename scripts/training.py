@@ -9,7 +9,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from gymscale.scripts import display, run_folder
+from gymscale.scripts import display, run_folder, scaled
 from gymscale.scripts.output import QuietOutput
 from gymscale.scripts.session import Session, describe, open_session
 from gymscale.scripts.signals import StopSignals
@@ -68,7 +68,7 @@ def _open_folder(cfg: DictConfig, session: Session, output: QuietOutput, run_dir
 
 def _notes(cfg: DictConfig, session: Session) -> list[str]:
     """Return a line for each thing that may not be what the user expects."""
-    trainer, lines = session.trainer, []
+    trainer, lines = session.trainer, scaled.describe(cfg)
     used, asked = trainer.describe()["minibatch_size"], minibatch_samples(trainer.config, session.env.num_envs)
     if used != asked:
         lines.append(f"minibatch_size {asked} was asked for; minibatches of this batch have {used} samples")
