@@ -65,16 +65,21 @@ class ConsensusUpdate:
         own_critic = [] if network.critic is None else [*network.critic.parameters(), *network.value.parameters()]
         kept = {id(parameter) for parameter in own_critic}
         self._distilled = [parameter for parameter in network.parameters() if id(parameter) not in kept]
+        scale_loss = network.autocast == torch.float16
+        self._distiller = GuardedAdam(self._distilled, config.distill_learning_rate, None, scale_loss=scale_loss)
         self._work: Batch | None = None
 
     def run(self, batch: Batch) -> dict[str, torch.Tensor]:
-        """Optimise on the batch, which stays as it is with several replicas; returns statistics as 0-dim tensors."""
+        """Optimise on the batch, which stays as it is with several replicas; returns statistics as 0-dim tensors.
+
+        They are the first replica's, but for the skipped steps, which are those of all.
+        """
         if self.replicas == 1:
             return self.update.run(batch)
         results, statistics = self.optimize(batch)
         self.load(average(results))
-        merged = {name: torch.stack([s[name].float() for s in statistics]).mean() for name in statistics[0]}
-        merged["skipped_updates"] = torch.stack([s["skipped_updates"] for s in statistics]).sum()
+        skipped = torch.stack([each["skipped_updates"] for each in statistics]).sum()
+        merged = statistics[0] | {"skipped_updates": skipped}
         if self.config.merge == "pool":
             merged |= self.distil(batch, results)
         return merged
@@ -163,7 +168,8 @@ class ConsensusUpdate:
         """Fit the mean of the replicas' parameters, which is loaded, to their pool; returns how far it came.
 
         Minimises KL(pool || policy), and where policy and value share features the squared distance to the mean value
-        too; a critic with features of its own stays the mean of the replicas' critics. Steps shrink along a line.
+        too; a critic with features of its own stays the mean of the replicas' critics. Steps shrink along a line. The
+        mean is kept if on the first minibatch the policy is further from the pool in the last epoch than the mean was.
         """
         update, config = self.update, self.config
         target, outputs = self.outputs(batch, results)
@@ -172,7 +178,9 @@ class ConsensusUpdate:
             target.means.copy_(mean)
             target.log_stds.copy_(log_std)
             target.values.copy_(torch.stack([output.value for output in outputs]).mean(0))
-        optimizer = GuardedAdam(self._distilled, 0.0, None, scale_loss=update.agent.network.autocast == torch.float16)
+        mean_parameters = [parameter.detach().clone() for parameter in self._distilled]
+        optimizer = self._distiller
+        optimizer.restart()
         sizes = minibatch_sizes(len(target), update.minibatch_size)
         total = config.distill_epochs * len(sizes)
         divergences = []
@@ -185,11 +193,11 @@ class ConsensusUpdate:
             update.world.average_([*optimizer.gradients(), loss, divergence])
             optimizer.step(loss)
             divergences.append(divergence)
-        count = len(sizes)
-        return {
-            "capo/kl_of_mean": torch.stack(divergences[:count]).mean(),
-            "capo/kl_of_distilled": torch.stack(divergences[-count:]).mean(),
-        }
+        first, last = divergences[0], divergences[-len(sizes)]
+        with torch.no_grad():
+            for parameter, mean_parameter in zip(self._distilled, mean_parameters, strict=True):
+                parameter.copy_(torch.where(last <= first, parameter, mean_parameter))
+        return {"capo/kl_of_mean": first, "capo/kl_of_distilled": last}
 
     def _distillation_gradients(self, batch: Batch, optimizer: GuardedAdam) -> tuple[torch.Tensor, torch.Tensor]:
         """Add up the gradients over the micro-batches; returns the loss and its divergence."""

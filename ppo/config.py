@@ -241,10 +241,7 @@ class TrainConfig:
         Raises:
             ConfigError: on unknown, missing or unusable keys.
         """
-        config = cls.from_params(train["params"], **{name: train.get(name) for name in _EXTENSIONS})
-        for name in ("capo",):
-            require(not getattr(config, name).enabled, f"{name} is not built yet")
-        return config
+        return cls.from_params(train["params"], **{name: train.get(name) for name in _EXTENSIONS})
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any], **extensions: Mapping[str, Any] | None) -> TrainConfig:

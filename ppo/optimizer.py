@@ -85,6 +85,12 @@ class GuardedAdam:
             state += moments.values()
         return state
 
+    def restart(self) -> None:
+        """Forget all moments and step counts."""
+        for moments in self._adam.state.values():
+            for tensor in moments.values():
+                tensor.zero_()
+
     def set_rate(self, rate: float) -> None:
         """Set the learning rate in place: optimiser and schedule share one tensor."""
         self.rate.fill_(rate)

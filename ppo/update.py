@@ -70,7 +70,7 @@ class PolicyUpdate:
         self.recorded_rates: list[torch.Tensor] | None = None
         """if a list, every rate that the KL divergence led to is appended"""
         self.replayed_rates: Iterator[torch.Tensor] | None = None
-        """if not None, the rates to take instead"""
+        """if not None, the rates to take instead; nothing but the loss is measured then"""
         self._spare: Batch | None = None
         self._bonus = sapg.entropy_bonus(agent.num_blocks, config.sapg.entropy_scale, device)
         chunk = sapg.shuffled_rows(config, agent.num_blocks, agent.network.hidden_size)
@@ -170,9 +170,7 @@ class PolicyUpdate:
         if self._bonus is not None:
             surrogate = surrogate - self._bonus(batch.observations, entropy)
         critic = losses.value_loss(value, batch.values, batch.returns, config.e_clip if config.clip_value else None)
-        terms = torch.stack(
-            (surrogate.mean(), critic.mean(), entropy.mean(), losses.bounds_loss(mean).mean())
-        )
+        terms = torch.stack((surrogate.mean(), critic.mean(), entropy.mean(), losses.bounds_loss(mean).mean()))
         return terms, mean, log_std, *ratios
 
     @torch.no_grad()
@@ -181,6 +179,8 @@ class PolicyUpdate:
     ) -> torch.Tensor:
         """The statistics of one micro-batch as one tensor."""
         loss = torch.dot(terms, self._loss_weights)
+        if self.replayed_rates is not None:
+            return torch.cat((loss.view(1), loss.new_zeros(len(self._names) - 1)))
         kl = self._divergence(batch, mean, log_std)
         clipped = ((ratios[0] - 1.0).abs() > self.config.e_clip).float().mean()
         capped = [(ratio > self.config.ewma.max_behaviour_ratio).float().mean() for ratio in ratios[1:]]

@@ -35,6 +35,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "autocast": {"mixed_precision": True, "mixed_precision_cpu": True},
     "hand_written": {"cpu_update": "hand_written", "micro_batch_size": 20},
     "ewma": {"ewma": {"com": 5.0}},
+    "capo": {"capo": {"replicas": 2}},
     "ewma_penalty_once_an_iteration": {"ewma": {"com": 5.0, "update": "iteration", "objective": "kl_penalty"}},
 }
 

@@ -13,7 +13,7 @@ from ppo import losses
 from ppo.agent import Agent
 from ppo.config import TrainConfig
 from ppo.distributed import World
-from ppo.extensions import EwmaConfig
+from ppo.extensions import CapoConfig, EwmaConfig
 from ppo.proximal import BatchSettings, ProximalPolicy, decay, divide_batch
 from ppo.trainer import Trainer
 from ppo.update import PolicyUpdate
@@ -331,13 +331,16 @@ def test_taking_only_the_model_begins_a_new_average(tmp_path):
 
 def _train_two(world: World, path: Any) -> None:
     config = with_ewma(make_config((8,), **SMALL, max_epochs=3), com=3.0, unit="env_step")
+    config = dataclasses.replace(config, capo=CapoConfig(replicas=2))
     trainer = Trainer(Pendulum(16, seed=world.rank), config, "cpu", None, seed=world.rank, world=world)
     trainer.train()
-    torch.save([average(trainer), trainer.update.proximal.beta], path / f"{world.rank}.pt")
+    results = [average(trainer), parameters(trainer.update), trainer.update.proximal.beta]
+    torch.save(results, path / f"{world.rank}.pt")
 
 
-def test_processes_keep_the_same_average(tmp_path):
+def test_processes_keep_the_same_policy_and_average_with_capo_too(tmp_path):
     run_two(_train_two, tmp_path)
-    (first, beta), (second, _) = (torch.load(tmp_path / f"{rank}.pt") for rank in range(2))
-    assert torch.equal(first, second)
+    (*first, beta), (*second, _) = (torch.load(tmp_path / f"{rank}.pt") for rank in range(2))
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+    assert not torch.equal(first[0][:-1].float(), first[1])
     assert beta / (1.0 - beta) == pytest.approx(3.0 / (2 * 16 * 8) * (2 * 2))  # frames of both, two minibatches
