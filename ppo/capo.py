@@ -7,6 +7,7 @@ paper was at hand: whatever is not the idea itself is a choice made here and des
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -18,6 +19,7 @@ from ppo.optimizer import GuardedAdam
 from ppo.rollout import Batch, minibatch_sizes
 from ppo.update import PolicyUpdate
 
+_log = logging.getLogger(__name__)
 _SHUFFLE = "epoch"
 """How every replica but the first orders its minibatches where the settings do not shuffle."""
 
@@ -68,6 +70,7 @@ class ConsensusUpdate:
         scale_loss = network.autocast == torch.float16
         self._distiller = GuardedAdam(self._distilled, config.distill_learning_rate, None, scale_loss=scale_loss)
         self._work: Batch | None = None
+        self._warned = False
 
     def run(self, batch: Batch) -> dict[str, torch.Tensor]:
         """Optimise on the batch, which stays as it is with several replicas; returns statistics as 0-dim tensors.
@@ -76,6 +79,9 @@ class ConsensusUpdate:
         """
         if self.replicas == 1:
             return self.update.run(batch)
+        if len(batch) <= self.update.minibatch_size and not self._warned:
+            self._warned = True
+            _log.warning("capo: with one minibatch an epoch all replicas are the same; take a smaller minibatch_size")
         results, statistics = self.optimize(batch)
         self.load(average(results))
         skipped = torch.stack([each["skipped_updates"] for each in statistics]).sum()

@@ -175,6 +175,16 @@ def test_D1_skipped_steps_are_counted_over_all_replicas():
     torch.testing.assert_close(parameters(consensus.update), before, rtol=0.0, atol=1e-4)
 
 
+def test_one_minibatch_an_epoch_is_told_once(caplog):
+    consensus = make_consensus(replicas=2, merge="mean")
+    consensus.run(make_batch(consensus.update.agent))
+    assert caplog.text == ""
+    consensus.update.minibatch_size = SAMPLES
+    for _ in range(2):
+        consensus.run(make_batch(consensus.update.agent))
+    assert caplog.text.count("with one minibatch an epoch all replicas are the same") == 1
+
+
 # ---- in training
 
 
