@@ -85,8 +85,10 @@ DESCRIPTION = Description(
     termination=locomotion.RUNNING_ENDS,
     results=(
         Result(
-            "reward of the last 100 episodes after 15M steps",
-            "python scripts/train.py task=Ant num_envs=1024 max_iterations=915",
+            "steps until the mean reward of the last 100 episodes first passes 3000",
+            "python scripts/train.py task=Ant num_envs=1024 seed=42",
+            "4.4M, 2.6M, 3.8M",
+            "seeds 42, 43, 44, 2 CPU cores",
         ),
     ),
 )

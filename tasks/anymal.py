@@ -94,7 +94,13 @@ DESCRIPTION = Description(
         "when base or a thigh is touched with more than 1 N",
         "after {env.learn.episodeLength_s} s (time limit)",
     ),
-    results=(legged.TRACKING_RESULT,),
+    results=(
+        legged.TRACKING_RESULT._replace(
+            value="0.176",
+            conditions="mean policy after 13.5M steps of training with 1024 environments, seed 42, 2 CPU cores; 0.275 "
+            "after 7.2M; a robot that stands still scores about 1.2",
+        ),
+    ),
 )
 
 

@@ -64,8 +64,10 @@ DESCRIPTION = Description(
     ),
     results=(
         Result(
-            "reward of the last 100 episodes after 0.8M steps",
-            "python scripts/train.py task=Cartpole num_envs=512",
+            "reward of the last 100 episodes after 1.6M steps",
+            "python scripts/train.py task=Cartpole",
+            "497, 496, 486",
+            "seeds 42, 43, 44, 1024 environments, 2 CPU cores; an episode gives at most 500",
         ),
     ),
 )

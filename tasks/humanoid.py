@@ -108,8 +108,10 @@ DESCRIPTION = Description(
     termination=locomotion.RUNNING_ENDS,
     results=(
         Result(
-            "reward of the last 100 episodes after 10M steps",
-            "python scripts/train.py task=Humanoid num_envs=1024 max_iterations=305",
+            "steps until the mean reward of the last 100 episodes first passes 500",
+            "python scripts/train.py task=Humanoid num_envs=1024",
+            "4.2M",
+            "seed 42, 2 CPU cores; still rising when the run was stopped at 4.3M steps",
         ),
     ),
 )
