@@ -136,7 +136,9 @@ def _correctness(check: Check) -> bool:
             code, text = _run(command, check.left(max(1.0, deadline - time.monotonic())))
             if code != 0:
                 break
-        found = json.loads(text.splitlines()[-1]) if code == 0 else {"failed": text.strip()[-300:]}
+        found: dict[str, Any] = {"failed": text.strip()[-300:]}
+        if code == 0:
+            found = json.loads(text.splitlines()[-1])
         wrong = [name for name, limit in LIMITS.items() if not found.get(name, float("inf")) <= limit]
         passed &= not wrong
         check.keep(f"correctness {task}", found | {"passed": not wrong})

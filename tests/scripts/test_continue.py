@@ -21,7 +21,7 @@ def iterations(path: Path) -> list[float]:
         return [float(row["iteration"]) for row in csv.DictReader(file)]
 
 
-@pytest.fixture()
+@pytest.fixture
 def copy(run_folder: Path, tmp_path: Path) -> Path:
     """A copy of a finished run of four iterations with checkpoints of iterations 2 and 4."""
     return Path(shutil.copytree(run_folder, tmp_path / "copy"))
