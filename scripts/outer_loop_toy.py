@@ -3,8 +3,8 @@
 Every outer step draws a batch, and minimises the batch's loss while staying near the previous iterate (or near an
 average of past ones, `com=`). The loss falls to a plateau that belongs to the outer step size and to the noise of the
 batches, and stays there while updates are as large as before. Half-way the step is cut, or the samples are raised, or
-the anchor is made older, each by `cut`: the loss falls to the plateau of the new setting. Theory gives all plateaus. To the detector of
-stagnation the return is minus log10 of the loss.
+the anchor is made older, each by `cut`: the loss falls to the plateau of the new setting. Theory gives all plateaus.
+To the detector of stagnation the return is minus log10 of the loss.
 
 Keys: step=1.0 (outer step size), samples=16 (a batch), com=0 (mean age of the anchor, in outer steps), cut=10,
 iterations=400, inner_steps=30 (gradient steps an outer step), dimensions=100, noise=1.0, window=50 (of the detector),
