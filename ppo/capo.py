@@ -131,8 +131,7 @@ class ConsensusUpdate:
 
     def working_copy(self, batch: Batch) -> Batch:
         """A copy of the batch in storage that is allocated once."""
-        if self._work is None or len(self._work) != len(batch):
-            self._work = batch.empty_like()
+        self._work = batch.storage(self._work)
         return self._work.copy_(batch)
 
     # ---- the pool

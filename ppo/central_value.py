@@ -102,8 +102,7 @@ class CentralValueUpdate:
         }
 
     def _shuffled(self, batch: CriticBatch) -> CriticBatch:
-        if self._spare is None or len(self._spare) != len(batch):
-            self._spare = batch.empty_like()
+        self._spare = batch.storage(self._spare)
         return batch.gather(permutation(len(batch), self.shuffled_rows, batch.values.device), out=self._spare)
 
     def _loss(self, batch: CriticBatch) -> torch.Tensor:

@@ -53,6 +53,10 @@ class Columns:
             getattr(self, f.name).copy_(getattr(other, f.name))
         return self
 
+    def storage(self: C, spare: C | None) -> C:
+        """Storage of the same shape: `spare` if it fits, else newly allocated."""
+        return spare if spare is not None and len(spare) == len(self) else self.empty_like()
+
     def empty_like(self: C) -> C:
         """Storage of the same shape."""
         return type(self)(*(torch.empty_like(getattr(self, f.name)) for f in dataclasses.fields(self)))
@@ -260,6 +264,10 @@ def permutation(num_rows: int, chunk: int, device: torch.device) -> torch.Tensor
 
 def minibatch_sizes(num_rows: int, requested: int) -> list[int]:
     """Sizes of the fewest minibatches of at most `requested` rows; they differ by at most one row."""
-    count = -(-num_rows // max(1, requested))
-    small, larger = divmod(num_rows, count)
+    return even_sizes(num_rows, -(-num_rows // max(1, requested)))
+
+
+def even_sizes(total: int, count: int) -> list[int]:
+    """`total` divided into `count` parts that differ by at most one, larger ones first."""
+    small, larger = divmod(total, count)
     return [small + 1] * larger + [small] * (count - larger)

@@ -19,7 +19,7 @@ from ppo.checkpoint import CheckpointError
 from ppo.diagnostics import EpisodeTracker
 from ppo.distributed import World
 from ppo.networks import block_ids
-from ppo.rollout import RolloutBuffer
+from ppo.rollout import RolloutBuffer, even_sizes
 
 if TYPE_CHECKING:
     from ppo.collector import Collector
@@ -36,14 +36,13 @@ class Blocks:
         """Divide `num_envs` environments into `count` blocks, the last of which leads."""
         self.num_envs, self.count = num_envs, count
         self.leader = count - 1
-        size, larger = divmod(num_envs, count)
-        sizes = [size + 1] * larger + [size] * (count - larger)
+        sizes = even_sizes(num_envs, count)
         bounds = [0]
         for size_of_block in sizes:
             bounds.append(bounds[-1] + size_of_block)
         self.envs = [slice(start, stop) for start, stop in zip(bounds[:-1], bounds[1:], strict=True)]
         """environments of each block"""
-        self.num_relabelled = size if relabel and count > 1 else 0
+        self.num_relabelled = sizes[-1] if relabel and count > 1 else 0
         """environments whose data the leader gets: of a larger block all but the last"""
         numbers = torch.arange(count, dtype=torch.float32).repeat_interleave(torch.tensor(sizes))
         self.ids = numbers.unsqueeze(1).to(device)

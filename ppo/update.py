@@ -124,8 +124,7 @@ class PolicyUpdate:
         """Second copy of the batch for shuffling, allocated once; None without shuffling."""
         if shuffle == "none":
             return None
-        if self._spare is None or len(self._spare) != len(batch):
-            self._spare = batch.empty_like()
+        self._spare = batch.storage(self._spare)
         return self._spare
 
     def _track_observations(self, minibatch: Batch) -> None:

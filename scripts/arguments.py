@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Collection, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from hydra._internal.utils import get_args_parser
 
 from gymscale.scripts.config import UsageError
+from ppo.reading import ConfigError, build
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
@@ -44,6 +46,22 @@ def take_own(words: Sequence[str], keys: Collection[str]) -> tuple[dict[str, str
         else:
             overrides.append(word)
     return own, overrides
+
+
+def read_settings(cls: type, words: Sequence[str], program: str) -> Any:
+    """Make a program's settings, a dataclass, from key=value words; `none` stands for None where that is allowed.
+
+    Raises:
+        UsageError: An unknown key, or a value that cannot be used.
+    """
+    values: dict[str, Any] = {key: value for key, _, value in (word.partition("=") for word in words)}
+    for field in dataclasses.fields(cls):
+        if str(field.type).endswith("| None") and values.get(field.name) == "none":
+            values[field.name] = None
+    try:
+        return build(cls, values, program)
+    except ConfigError as error:
+        raise UsageError(str(error)) from None
 
 
 def _raise_usage_error(message: str) -> NoReturn:

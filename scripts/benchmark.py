@@ -15,7 +15,7 @@ other key is a config override, as on train.py's command line.
 
 from __future__ import annotations
 
-import csv
+import argparse
 import multiprocessing
 import sys
 import time
@@ -29,8 +29,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from gymscale.scripts import config, exits, learner_benchmark, learners, preflight
-from gymscale.scripts.arguments import parse_flags, take_own
+from gymscale.scripts import config, exits, learner_benchmark, learners, preflight, tables
+from gymscale.scripts.arguments import take_own
 from gymscale.scripts.config import UsageError
 from gymscale.scripts.learner_benchmark import SIZES, Entry
 
@@ -94,22 +94,18 @@ class Request:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    return exits.guarded(lambda: _main(arguments))
+    return exits.run_program(argv, __doc__, _main)
 
 
-def _main(argv: list[str]) -> int:
-    flags = parse_flags(argv)
-    if flags.help:
-        print(__doc__)
-        return 0
+def _main(flags: argparse.Namespace) -> int:
     for line in preflight.problems():
         raise UsageError(line)
     request = read_request(flags.overrides, flags.config_dir)
     rows, failed = _compare_all(request) if request.learners else _measure_all(request)
     if rows:
         _print_table(rows)
-        _write_csv(request.csv, rows)
+        tables.write_csv(request.csv, rows)
+        print(f"wrote {request.csv}")
     return exits.FAILED if failed else 0
 
 
@@ -207,7 +203,7 @@ def _measure(request: Request, overrides: list[str]) -> dict[str, Any]:
 
 def _print_table(rows: list[dict[str, Any]]) -> None:
     """Print all rows; numbers are env steps a second unless the column says otherwise."""
-    columns = _columns(rows)
+    columns = tables.columns(rows)
     table = Table(title="env steps a second (medians)", title_justify="left", box=box.SIMPLE_HEAD)
     for name in columns:
         left = any(isinstance(row.get(name), str) for row in rows)
@@ -217,26 +213,11 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
     Console(width=max(Console().width, 200)).print(table)
 
 
-def _columns(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the columns of all rows, in the order of the first row that has them."""
-    return list(dict.fromkeys(name for row in rows for name in row))
-
-
 def _cell(value: Any) -> str:
     """Format a value: ratios with three digits, speeds with thousands separators."""
     if isinstance(value, float):
         return f"{value:.3f}" if value < 10 else f"{value:,.0f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Write all rows to a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, _columns(rows))
-        writer.writeheader()
-        writer.writerows(rows)
-    print(f"wrote {path}")
 
 
 if __name__ == "__main__":

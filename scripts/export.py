@@ -10,6 +10,7 @@ since loading them may run code.
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from gymscale.scripts import config, exits, preflight
-from gymscale.scripts.arguments import parse_flags, take_own
+from gymscale.scripts.arguments import take_own
 from gymscale.scripts.config import UsageError
 
 OWN_KEYS = ("from_rl_games", "to", "trusted")
@@ -48,15 +49,10 @@ class Request:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    return exits.guarded(lambda: _main(arguments))
+    return exits.run_program(argv, __doc__, _main)
 
 
-def _main(argv: list[str]) -> int:
-    flags = parse_flags(argv)
-    if flags.help:
-        print(__doc__)
-        return 0
+def _main(flags: argparse.Namespace) -> int:
     for line in preflight.problems():
         raise UsageError(line)
     request = read_request(flags.overrides)

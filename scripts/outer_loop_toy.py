@@ -13,7 +13,7 @@ seed=1, out=runs/outer_loop_toy. Writes toy.csv and toy.png there.
 
 from __future__ import annotations
 
-import csv
+import argparse
 import math
 import sys
 from collections.abc import Sequence
@@ -23,12 +23,11 @@ from typing import Any
 
 import torch
 
-from gymscale.scripts import charts, exits
-from gymscale.scripts.arguments import parse_flags
-from gymscale.scripts.config import UsageError
+from gymscale.scripts import charts, exits, tables
+from gymscale.scripts.arguments import read_settings
 from ppo.geometry import StepGeometry
 from ppo.gradient_noise import NoiseScale, signal_and_noise, squares
-from ppo.reading import ConfigError, build, require
+from ppo.reading import require
 from ppo.stagnation import StagnationDetector
 
 FLATTEST = 0.1
@@ -78,16 +77,11 @@ class Settings:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    return exits.guarded(lambda: _main(arguments))
+    return exits.run_program(argv, __doc__, _main)
 
 
-def _main(argv: list[str]) -> int:
-    flags = parse_flags(argv)
-    if flags.help:
-        print(__doc__)
-        return 0
-    settings = read_settings(flags.overrides)
+def _main(flags: argparse.Namespace) -> int:
+    settings: Settings = read_settings(Settings, flags.overrides, "outer_loop_toy")
     rows = {name: run(settings, other) for name, other in settings.changed().items()}
     print(f"{'from half-way':14s} {'loss':>10s} {'theory':>10s}")
     for name, other in settings.changed().items():
@@ -98,24 +92,10 @@ def _main(argv: list[str]) -> int:
             if row["message"]:
                 print(f"{name}, iteration {row['iteration']}: {row['message']}")
     folder = Path(settings.out)
-    _write_csv(folder / "toy.csv", rows)
+    tables.write_csv(folder / "toy.csv", [{"run": name, **row} for name, own in rows.items() for row in own])
     charts.write_png(folder / "toy.png", panels(rows, settings))
     print(f"wrote {folder / 'toy.csv'} and {folder / 'toy.png'}")
     return 0
-
-
-def read_settings(words: Sequence[str]) -> Settings:
-    """Read key=value words.
-
-    Raises:
-        UsageError: An unknown key, or a value that cannot be used.
-    """
-    values = {key: value for key, _, value in (word.partition("=") for word in words)}
-    try:
-        settings: Settings = build(Settings, values, "outer_loop_toy")
-    except ConfigError as error:
-        raise UsageError(str(error)) from None
-    return settings
 
 
 def curvatures(dimensions: int) -> torch.Tensor:
@@ -225,15 +205,6 @@ def panels(rows: dict[str, list[dict[str, Any]]], settings: Settings) -> list[ch
                 series.append(charts.Series("", list(half), [plateau(other)] * len(half), "dashed", number))
         result.append(charts.Panel(title, "outer step", name, series, log_y=log))
     return result
-
-
-def _write_csv(path: Path, rows: dict[str, list[dict[str, Any]]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    flat = [{"run": name, **row} for name, own in rows.items() for row in own]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(flat[0]))
-        writer.writeheader()
-        writer.writerows(flat)
 
 
 if __name__ == "__main__":

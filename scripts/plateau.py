@@ -12,7 +12,7 @@ Writes runs.csv (one row a run), curves.csv, plateau.png and report.md there.
 
 from __future__ import annotations
 
-import csv
+import argparse
 import itertools
 import math
 import multiprocessing
@@ -25,10 +25,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from gymscale.scripts import charts, exits
-from gymscale.scripts.arguments import parse_flags
-from gymscale.scripts.config import UsageError
-from ppo.reading import ConfigError, build, require
+from gymscale.scripts import charts, exits, tables
+from gymscale.scripts.arguments import read_settings
+from ppo.reading import ConfigError, require
 
 HORIZON = 16
 BOOTSTRAPS = 10_000
@@ -118,46 +117,24 @@ def split(name: str, words: str) -> list[float | None]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    return exits.guarded(lambda: _main(arguments))
+    return exits.run_program(argv, __doc__, _main)
 
 
-def _main(argv: list[str]) -> int:
-    flags = parse_flags(argv)
-    if flags.help:
-        print(__doc__)
-        return 0
-    settings = read_settings(flags.overrides)
+def _main(flags: argparse.Namespace) -> int:
+    settings: Settings = read_settings(Settings, flags.overrides, "plateau")
     folder = Path(settings.out)
     folder.mkdir(parents=True, exist_ok=True)
     rows, curves = train_all(list(settings.runs()), settings)
     more_rows, more_curves = train_all(list(retrained(rows, settings)), settings)
     rows, curves = rows + more_rows, curves + more_curves
-    _write_csv(folder / "runs.csv", rows)
-    _write_csv(folder / "curves.csv", [point for curve in curves for point in curve])
+    tables.write_csv(folder / "runs.csv", rows)
+    tables.write_csv(folder / "curves.csv", [point for curve in curves for point in curve])
     charts.write_png(folder / "plateau.png", panels(rows, curves))
-    report = write_report(rows, settings, ["scripts/plateau.py", *argv])
+    report = write_report(rows, settings, ["scripts/plateau.py", *flags.overrides])
     (folder / "report.md").write_text(report, encoding="utf-8")
     print(report)
     print(f"wrote runs.csv, curves.csv, plateau.png and report.md in {folder}")
     return 0
-
-
-def read_settings(words: Sequence[str]) -> Settings:
-    """Read key=value words.
-
-    Raises:
-        UsageError: An unknown key, or a value that cannot be used.
-    """
-    values: dict[str, Any] = {key: value for key, _, value in (word.partition("=") for word in words)}
-    for name in ("retrain_com", "retrain_envs"):
-        if values.get(name) == "none":
-            values[name] = None
-    try:
-        settings: Settings = build(Settings, values, "plateau")
-    except ConfigError as error:
-        raise UsageError(str(error)) from None
-    return settings
 
 
 def retrained(rows: Sequence[dict[str, Any]], settings: Settings) -> Iterator[Run]:
@@ -351,13 +328,6 @@ def panels(rows: Sequence[dict[str, Any]], curves: Sequence[Sequence[dict[str, A
         if not key[1]
     ]
     return [*result, charts.Panel("runs from scratch", "DDR (samples a nat)", "final return", dots, log_x=True)]
-
-
-def _write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 if __name__ == "__main__":

@@ -43,10 +43,15 @@ def create(wanted: Path, chosen_by_user: bool) -> Path:
     raise AssertionError("unreachable")
 
 
-def rewind(folder: Path, epoch: int) -> list[str]:
+def rewind(folder: Path, epoch: int, source: Path) -> list[str]:
     """Set aside what a continued folder holds of iterations after `epoch`, where the run goes on.
 
     Rows of metrics.csv after it move to `metrics_after_<epoch>.csv`, a later `last.pth` to `last_<its epoch>.pth`.
+
+    Args:
+        folder: The run folder.
+        epoch: The iteration of the checkpoint.
+        source: The checkpoint, which needs no second reading if it is `last.pth` itself.
 
     Returns:
         Lines that say what was moved.
@@ -57,14 +62,17 @@ def rewind(folder: Path, epoch: int) -> list[str]:
         with metrics.open(newline="") as file:
             header, *rows = list(csv.reader(file)) or [[]]
         column = header.index("iteration") if "iteration" in header else None
-        later = [row for row in rows if column is not None and float(row[column]) > epoch]
+        kept: list[list[str]] = []
+        later: list[list[str]] = []
+        for row in rows:
+            (later if column is not None and float(row[column]) > epoch else kept).append(row)
         if later:
             aside = _free(folder / f"metrics_after_{epoch}.csv")
             _write_rows(aside, [header, *later])
-            _write_rows(metrics, [header, *(row for row in rows if row not in later)])
+            _write_rows(metrics, [header, *kept])
             lines.append(f"{len(later)} rows of metrics.csv after iteration {epoch} moved to {aside.name}")
     last = folder / "nn" / "last.pth"
-    if last.exists():
+    if last.exists() and not last.samefile(source):
         saved = checkpoint.read(last)["epoch"]
         if saved > epoch:
             aside = _free(last.with_name(f"last_{saved}.pth"))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, cast
 
-from omegaconf import DictConfig, open_dict
+from omegaconf import DictConfig, OmegaConf, open_dict
 
 from ppo import scaling
 from ppo.config import TrainConfig, minibatch_samples
@@ -59,7 +59,7 @@ def describe(cfg: DictConfig) -> list[str]:
 
 
 def _read(cfg: DictConfig, num_envs: int) -> Settings:
-    train = TrainConfig.from_tree(_plain(cfg.train))
+    train = TrainConfig.from_tree(cast(dict[str, Any], OmegaConf.to_container(cfg.train, resolve=True)))
     return Settings(
         num_envs=num_envs,
         horizon_length=train.horizon_length,
@@ -89,9 +89,3 @@ def _write_minibatch(settings: DictConfig, base: Settings, result: Settings) -> 
         settings.minibatch_size = max(1, round(settings.minibatch_size * result.minibatch_size / base.minibatch_size))
     elif result.minibatch_size == base.minibatch_size:  # a size per environment would grow by itself
         settings.minibatch_size = settings.minibatch_size_per_env * base.num_envs
-
-
-def _plain(node: DictConfig) -> Any:
-    from omegaconf import OmegaConf
-
-    return OmegaConf.to_container(node, resolve=True)

@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 
 from gymscale.scripts import display, run_folder, scaled
 from gymscale.scripts.output import QuietOutput
-from gymscale.scripts.session import Session, describe, open_session
+from gymscale.scripts.session import Session, checkpoint_path, describe, open_session
 from gymscale.scripts.signals import StopSignals
 from ppo.config import minibatch_samples
 from ppo.loggers import CsvLogger, Logger, TensorBoardLogger, WandbLogger
@@ -58,7 +58,7 @@ def _open_folder(cfg: DictConfig, session: Session, output: QuietOutput, run_dir
     output.move_to(folder / "events.log")
     cfg.seed = session.seed
     run_folder.write_config(folder, cfg)
-    moved = run_folder.rewind(folder, session.trainer.epoch) if cfg.checkpoint else []
+    moved = run_folder.rewind(folder, session.trainer.epoch, checkpoint_path(cfg)) if cfg.checkpoint else []
     for line in [*describe(cfg, session), *_notes(cfg, session), f"run folder {folder}", *moved]:
         print(line)
     session.trainer.run_dir = folder
