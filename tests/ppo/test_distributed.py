@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing as python_multiprocessing
 import os
 import signal
@@ -244,22 +245,24 @@ def test_unequal_numbers_of_environments_are_rejected():
 
 
 ENDLESS = """
+import os
 import torch
 from ppo.distributed import World
 from ppo.trainer import Trainer
 from tests.ppo.envs import Pendulum
 from tests.ppo.settings import make_config
 torch.set_num_threads(1)
+def say(line):  # in one write: both processes share the pipe
+    os.write(1, (line + chr(10)).encode())
 world = World.join("cpu")
 trainer = Trainer(Pendulum(4), make_config((8,), horizon_length=4), "cpu", None, seed=world.rank, world=world)
 class Report:
     def log(self, metrics, step):
-        print("iteration", metrics["iteration"], flush=True)
+        say(f"iteration {metrics['iteration']}")
     def close(self):
         pass
 trainer._loggers._loggers.append(Report())
-import os
-print("pid", world.rank, os.getpid(), flush=True)
+say(f"pid {world.rank} {os.getpid()}")
 trainer.train()
 """
 
@@ -269,18 +272,24 @@ def test_a_dead_process_ends_the_job(tmp_path):
     script.write_text(ENDLESS)
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone", str(script)]
     env = {**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1"}
+    pids: dict[str, int] = {}
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as job:
         watchdog = threading.Timer(120, job.kill)
         watchdog.start()
-        pids: dict[str, int] = {}
-        for line in job.stdout:
-            words = line.split()
-            if words[:1] == ["pid"]:
-                pids[words[1]] = int(words[2])
-            if len(pids) == 2 and words[:1] == ["iteration"] and int(words[1]) >= 3:
-                break
-        os.kill(pids["1"], signal.SIGKILL)
-        killed = time.monotonic()
-        assert job.wait() != 0
-        watchdog.cancel()
-        assert time.monotonic() - killed < 60
+        try:
+            for line in job.stdout:
+                words = line.split()
+                if words[:1] == ["pid"]:
+                    pids[words[1]] = int(words[2])
+                if len(pids) == 2 and words[:1] == ["iteration"] and int(words[1]) >= 3:
+                    break
+            os.kill(pids["1"], signal.SIGKILL)
+            killed = time.monotonic()
+            assert job.wait() != 0
+            assert time.monotonic() - killed < 60
+        finally:
+            watchdog.cancel()
+            job.kill()
+            for pid in pids.values():  # nobody else would end them if this test failed
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
